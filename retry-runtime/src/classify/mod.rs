@@ -1,0 +1,50 @@
+//! Turning an error into a [`Verdict`].
+
+use crate::verdict::Verdict;
+
+/// Says what should happen after a failure. Derive it, or write it by hand.
+///
+/// ```
+/// use retry_runtime::{Classify, Verdict};
+///
+/// struct Refused;
+///
+/// impl Classify for Refused {
+///     fn classify(&self) -> Verdict {
+///         Verdict::retryable("connection")
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say whether a failure may be retried: it has no `Classify`",
+    label = "`Classify` is missing for `{Self}`",
+    note = "derive it: `#[derive(retry_runtime::Classify)]` with `#[classify(retryable)]` or `#[classify(permanent)]` on each variant",
+    note = "or give the function a classifier of its own: `#[retry(classify = path::to::function)]` with `fn(&E) -> Verdict`"
+)]
+pub trait Classify {
+    /// The verdict about this failure.
+    fn classify(&self) -> Verdict;
+
+    /// The failure as text, for letters and reports, where the error type is known only as `Classify`. The derive writes
+    /// it from `Display`, or else `Debug`; by default there is no text.
+    fn describe(&self) -> Option<String> {
+        None
+    }
+}
+
+macro_rules! through {
+    ($($(#[$meta:meta])* $type:ty),* $(,)?) => {$(
+        $(#[$meta])*
+        impl<T: Classify + ?Sized> Classify for $type {
+            fn classify(&self) -> Verdict {
+                (**self).classify()
+            }
+
+            fn describe(&self) -> Option<String> {
+                (**self).describe()
+            }
+        }
+    )*};
+}
+
+through!(&T, &mut T, std::rc::Rc<T>, std::sync::Arc<T>);

@@ -1,0 +1,19 @@
+//! Retries with limits that hold, derived classification and dead letters that never vanish.
+
+pub mod attempt;
+pub mod classify;
+pub mod dead_letter;
+pub mod error;
+pub mod id;
+pub mod observe;
+mod random;
+pub mod reply;
+mod stop;
+mod verdict;
+
+pub use classify::Classify;
+pub use stop::StopReason;
+pub use verdict::{Disposition, Verdict};
+
+#[cfg(feature = "macros")]
+pub use retry_derive::{Classify, retry};

@@ -1,0 +1,77 @@
+//! What the runtime says aloud: warnings and losses.
+//!
+//! One process-wide listener takes them; without one they are lines on stderr. Nothing is said on the way of a
+//! first-try success.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+/// Something an operator should know.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Notice {
+    /// How bad it is.
+    pub level: Level,
+    /// A stable name: `classifier_failed`, `misconfigured`, `park_failed`, `spilled`, `lost`, `ledger_failed`, ...
+    pub name: &'static str,
+    /// The operation it is about, where there is one.
+    pub operation: String,
+    /// A sentence for people. Never a payload.
+    pub message: String,
+}
+
+/// How bad a [`Notice`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Level {
+    /// To be looked at.
+    Warning,
+    /// Something was lost, or is about to be.
+    Error,
+}
+
+impl Notice {
+    /// A warning.
+    pub fn warning(name: &'static str, operation: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { level: Level::Warning, name, operation: operation.into(), message: message.into() }
+    }
+
+    /// An error.
+    pub fn error(name: &'static str, operation: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { level: Level::Error, ..Self::warning(name, operation, message) }
+    }
+
+    /// Says it: to the listener, or on stderr. A panicking listener is caught, and the line goes to stderr.
+    pub fn say(self) {
+        let heard = LISTENER
+            .get()
+            .is_some_and(|listener| std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| listener(&self))).is_ok());
+        if !heard {
+            eprintln!("{self}");
+        }
+    }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let level = match self.level {
+            Level::Warning => "warning",
+            Level::Error => "error",
+        };
+        write!(f, "retry: {level} {}", self.name)?;
+        if !self.operation.is_empty() {
+            write!(f, " [{}]", self.operation)?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+type Listener = Box<dyn Fn(&Notice) + Send + Sync>;
+
+static LISTENER: OnceLock<Listener> = OnceLock::new();
+
+/// Sends all notices of this process to `listener` instead of stderr. The first call wins; `false` says that there was
+/// one already.
+pub fn set_listener(listener: impl Fn(&Notice) + Send + Sync + 'static) -> bool {
+    LISTENER.set(Box::new(listener)).is_ok()
+}

@@ -1,0 +1,26 @@
+//! The one place that draws random numbers.
+//!
+//! Every thread has its own generator, seeded from the operating system by way of the standard library's hash keys, so no
+//! two sessions can draw the same sequence. Tests replace it by [`crate::testing`]'s fixed source.
+
+use std::cell::RefCell;
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+thread_local! {
+    static GENERATOR: RefCell<SmallRng> = RefCell::new(SmallRng::seed_from_u64(seed()));
+}
+
+fn seed() -> u64 {
+    let mut hasher = RandomState::new().build_hasher();
+    std::hash::Hash::hash(&std::thread::current().id(), &mut hasher);
+    hasher.finish()
+}
+
+/// 64 uniform random bits.
+pub(crate) fn next_u64() -> u64 {
+    // Falls back to a fresh seed where the thread's generator is gone already (a destructor at thread exit).
+    GENERATOR.try_with(|generator| generator.borrow_mut().next_u64()).unwrap_or_else(|_| seed())
+}
