@@ -91,13 +91,11 @@ impl<T> Future for Reply<T> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
         let mut state = self.shared.lock();
-        match state.value.take() {
-            Some(value) => Poll::Ready(value),
-            None => {
-                state.waker = Some(cx.waker().clone());
-                Poll::Pending
-            }
+        if let Some(value) = state.value.take() {
+            return Poll::Ready(value);
         }
+        state.waker = Some(cx.waker().clone());
+        Poll::Pending
     }
 }
 
