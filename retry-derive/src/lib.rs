@@ -1,5 +1,10 @@
 //! The macros of `retry-runtime`; use them through it.
 
+#[allow(dead_code)] // until both macros use all of it
+mod diag;
+#[allow(dead_code)] // the same
+mod names;
+
 use proc_macro::TokenStream;
 
 /// Retries a function.

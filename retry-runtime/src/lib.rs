@@ -1,5 +1,8 @@
 //! Retries with limits that hold, derived classification and dead letters that never vanish.
 
+#[doc(hidden)]
+#[path = "private/mod.rs"]
+pub mod __private;
 pub mod attempt;
 pub mod classify;
 pub mod dead_letter;
