@@ -5,9 +5,11 @@
 pub mod __private;
 pub mod attempt;
 pub mod classify;
+pub mod counters;
 pub mod dead_letter;
 pub mod error;
 pub mod id;
+pub mod ledger;
 pub mod observe;
 mod random;
 pub mod reply;

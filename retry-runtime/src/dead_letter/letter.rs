@@ -84,11 +84,15 @@ impl DeadLetter {
     /// `permanent:403`, `exhausted:timeout` or the reason alone: `<reason>:<code>` where there is a code, else
     /// `<reason>:<class>` of the last failed attempt.
     pub fn error_class(&self) -> String {
-        match (self.code, &self.class) {
-            (Some(code), _) => format!("{}:{code}", self.reason),
-            (None, Some(class)) => format!("{}:{class}", self.reason),
-            (None, None) => self.reason.to_string(),
-        }
+        error_class(self.reason, self.code, self.class.as_deref())
+    }
+}
+
+pub(crate) fn error_class(reason: StopReason, code: Option<i64>, class: Option<&str>) -> String {
+    match (code, class) {
+        (Some(code), _) => format!("{reason}:{code}"),
+        (None, Some(class)) => format!("{reason}:{class}"),
+        (None, None) => reason.to_string(),
     }
 }
 

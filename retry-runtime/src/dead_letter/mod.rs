@@ -1,7 +1,27 @@
 //! Dead letters: what is kept of a job that was given up, and who keeps it.
 
+mod aggregate;
+mod claim;
+mod clock;
+mod filter;
+mod fingerprint;
 mod letter;
+mod page;
+mod record;
 mod sink;
+mod state;
+mod store;
+mod summary;
 
+pub use aggregate::{Aggregate, Bucket, Group, GroupKey};
+pub use claim::{Actor, ClaimRequest, Claimed, Failure, Finish, Release, ReplayOutcome, replay_backoff};
+pub use clock::{ManualClock, StoreClock, from_millis, to_millis, whole_millis};
+pub use filter::Filter;
+pub use fingerprint::{FINGERPRINT_VERSION, fingerprint};
 pub use letter::{DeadLetter, Payload};
+pub use page::{Cursor, Order, Page, PageRequest};
+pub use record::{AttemptOutcome, DEFAULT_SCOPE, HistoryEntry, LetterDetail, LetterRow, MAX_CRASHES, MAX_REPLAYS};
 pub use sink::{DeadLetterSink, Parking, Ticket};
+pub use state::LetterState;
+pub use store::{BoxFuture, Capabilities, DeadLetterStore};
+pub use summary::Summary;

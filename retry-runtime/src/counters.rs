@@ -1,0 +1,167 @@
+//! Counters per operation and day.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::dead_letter::{BoxFuture, to_millis};
+use crate::error::StoreError;
+use crate::reply::Reply;
+
+/// A calendar day in UTC. Prints as `YYYY-MM-DD`.
+///
+/// ```
+/// use std::time::{Duration, UNIX_EPOCH};
+/// use retry_runtime::counters::Day;
+///
+/// let day = Day::of(UNIX_EPOCH + Duration::from_secs(1_709_164_800));
+/// assert_eq!(day.to_string(), "2024-02-29");
+/// assert_eq!(Day::parse("2024-02-29"), Some(day));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Day(i64);
+
+const MILLIS_PER_DAY: i64 = 86_400_000;
+
+impl Day {
+    /// The day of a moment.
+    pub fn of(at: SystemTime) -> Self {
+        Self(to_millis(at).div_euclid(MILLIS_PER_DAY))
+    }
+
+    /// Its first moment. Days before the epoch give the epoch.
+    pub fn start(self) -> SystemTime {
+        let seconds = u64::try_from(self.0).unwrap_or(0).saturating_mul(86_400);
+        UNIX_EPOCH.checked_add(Duration::from_secs(seconds)).unwrap_or(UNIX_EPOCH)
+    }
+
+    /// The day `days` later, or earlier.
+    #[must_use]
+    pub const fn plus(self, days: i64) -> Self {
+        Self(self.0.saturating_add(days))
+    }
+
+    /// The day of a text `YYYY-MM-DD`; `None` for any other text and for days that are not in the calendar.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.splitn(3, '-');
+        let mut number = |digits: usize| {
+            let part = parts.next()?;
+            (part.len() == digits && part.bytes().all(|b| b.is_ascii_digit())).then(|| part.parse::<i64>().ok())?
+        };
+        let (year, month, day) = (number(4)?, number(2)?, number(2)?);
+        let day = days_from_civil(year, month, day);
+        // A day out of the calendar (February 30) comes back as another one.
+        (Self(day).to_string() == text).then_some(Self(day))
+    }
+}
+
+impl fmt::Display for Day {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (year, month, day) = civil_from_days(self.0);
+        write!(f, "{year:04}-{month:02}-{day:02}")
+    }
+}
+
+// Howard Hinnant's algorithms (chrono-compatible low-level date algorithms): eras of 400 years, years that begin in March.
+fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+    let year = year - i64::from(month <= 2);
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
+}
+
+fn civil_from_days(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+}
+
+/// Counters per operation and day (UTC), kept apart by name.
+///
+/// `add` serves async callers, blocking callers and drop guards alike: it never blocks, and its work never depends on the
+/// reply being kept. Values stop at `i64::MAX`.
+pub trait DailyCounters: Send + Sync {
+    /// Adds `n` to today's counter.
+    fn add(&self, operation: &str, counter: &str, n: u64) -> Reply<Result<(), StoreError>>;
+
+    /// Today, by the store's clock.
+    fn today(&self) -> Day;
+
+    /// An operation's counters of one day, by name.
+    fn day(&self, operation: String, day: Day) -> BoxFuture<'_, Result<BTreeMap<String, u64>, StoreError>>;
+
+    /// One counter, day by day from `from` to `to`, both included. Days without a count are 0.
+    fn series(
+        &self,
+        operation: String,
+        counter: String,
+        from: Day,
+        to: Day,
+    ) -> BoxFuture<'_, Result<Vec<(Day, u64)>, StoreError>>;
+}
+
+macro_rules! through {
+    ($($type:ty),*) => {$(
+        impl<C: DailyCounters + ?Sized> DailyCounters for $type {
+            fn add(&self, operation: &str, counter: &str, n: u64) -> Reply<Result<(), StoreError>> {
+                (**self).add(operation, counter, n)
+            }
+            fn today(&self) -> Day {
+                (**self).today()
+            }
+            fn day(&self, operation: String, day: Day) -> BoxFuture<'_, Result<BTreeMap<String, u64>, StoreError>> {
+                (**self).day(operation, day)
+            }
+            fn series(&self, operation: String, counter: String, from: Day, to: Day) -> BoxFuture<'_, Result<Vec<(Day, u64)>, StoreError>> {
+                (**self).series(operation, counter, from, to)
+            }
+        }
+    )*};
+}
+
+through!(&C, Arc<C>, Box<C>);
+
+// The trait stays object-safe.
+const _: fn(&dyn DailyCounters) = |_| {};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // B3.5
+    #[test]
+    fn days_round_trip_over_eight_centuries() {
+        for days in -150_000..150_000 {
+            let day = Day(days);
+            let text = day.to_string();
+            assert_eq!(Day::parse(&text), Some(day), "{text}");
+        }
+        assert_eq!(Day(0).to_string(), "1970-01-01");
+    }
+
+    #[test]
+    fn what_is_no_day_is_refused() {
+        for text in ["2023-02-29", "2024-13-01", "2024-00-10", "24-01-01", "2024-1-1", "2024-01-01x", "", "+024-01-01"]
+        {
+            assert_eq!(Day::parse(text), None, "{text}");
+        }
+    }
+
+    // B3.5: a day begins at midnight UTC.
+    #[test]
+    fn a_day_ends_at_midnight_utc() {
+        let midnight = Day::parse("2026-11-30").map(Day::start);
+        let Some(midnight) = midnight else { panic!("a day of the calendar") };
+        assert_eq!(Day::of(midnight).to_string(), "2026-11-30");
+        assert_eq!(Day::of(midnight - Duration::from_millis(1)).to_string(), "2026-11-29");
+    }
+}

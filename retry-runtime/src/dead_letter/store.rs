@@ -1,0 +1,132 @@
+//! What a store offers beyond taking letters.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use crate::dead_letter::{
+    Actor, Aggregate, ClaimRequest, Claimed, DeadLetterSink, Filter, Finish, Group, LetterDetail, LetterRow, Page,
+    PageRequest, Release, Summary,
+};
+use crate::error::StoreError;
+
+/// A future behind a pointer, so that traits with it make objects.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What a store can do beyond the minimum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Capabilities {
+    /// Extends the leases of [`ClaimRequest::keep_alive`] itself.
+    pub heartbeats: bool,
+    /// Letters survive the end of the process.
+    pub durable: bool,
+    /// Several processes may use it at once.
+    pub shared: bool,
+}
+
+/// A store of dead letters. Parking is the sink's verb, [`submit`](DeadLetterSink::submit); these are the operator's.
+///
+/// Every verb is judged by the store's own clock. A verb that changes something takes an [`Actor`] and returns what
+/// changed. Futures do nothing until they are awaited; one that is dropped half-way may or may not have done its work.
+///
+/// The rules a store must keep are the checks of `retry_runtime::testing::conformance` (feature `test-util`).
+///
+/// # Errors
+/// [`StoreError`], by kind: `Invalid` for a request without sense or a letter that is not there, `StaleLease` for a fence
+/// that is not the running replay's, `Conflict` where the state forbids it, the others where the store itself fails.
+pub trait DeadLetterStore: DeadLetterSink {
+    /// What this store can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// One letter, with payload and history.
+    fn get(&self, letter_id: String) -> BoxFuture<'_, Result<Option<LetterDetail>, StoreError>>;
+
+    /// One page of the letters that match. Keyset pages: as fast at any depth.
+    fn list(&self, filter: Filter, page: PageRequest) -> BoxFuture<'_, Result<Page, StoreError>>;
+
+    /// How many letters match.
+    fn count(&self, filter: Filter) -> BoxFuture<'_, Result<u64, StoreError>>;
+
+    /// What is owed, spilled lines included.
+    fn summary(&self) -> BoxFuture<'_, Result<Summary, StoreError>>;
+
+    /// Counts over groups.
+    fn aggregate(&self, question: Aggregate) -> BoxFuture<'_, Result<Vec<Group>, StoreError>>;
+
+    /// Takes parked letters for a replay: atomically, under a lease, with the fence raised.
+    fn claim(&self, request: ClaimRequest, actor: Actor) -> BoxFuture<'_, Result<Vec<Claimed>, StoreError>>;
+
+    /// Writes a replay's result: all of it, or nothing. A result with a stale fence is recorded as a late attempt, changes
+    /// nothing else, and is the error `StaleLease`.
+    fn finish(&self, result: Finish, actor: Actor) -> BoxFuture<'_, Result<LetterRow, StoreError>>;
+
+    /// Extends a lease to `lease` from now; returns its new end.
+    fn extend(&self, letter_id: String, fence: u64, lease: Duration) -> BoxFuture<'_, Result<SystemTime, StoreError>>;
+
+    /// Puts a letter back to `parked` without a result.
+    fn release(
+        &self,
+        letter_id: String,
+        release: Release,
+        actor: Actor,
+    ) -> BoxFuture<'_, Result<LetterRow, StoreError>>;
+
+    /// Takes back the leases that have run out: each counts as a crash. Also done at every claim.
+    fn reap(&self, actor: Actor) -> BoxFuture<'_, Result<Vec<LetterRow>, StoreError>>;
+
+    /// Gives a held lease back from a destructor: never blocks, and nobody hears how it ended. By default nothing happens,
+    /// and the lease runs out.
+    fn give_back(&self, letter_id: &str, fence: u64) {
+        let _ = (letter_id, fence);
+    }
+}
+
+macro_rules! through {
+    ($($type:ty),*) => {$(
+        impl<S: DeadLetterStore + ?Sized> DeadLetterStore for $type {
+            fn capabilities(&self) -> Capabilities {
+                (**self).capabilities()
+            }
+            fn get(&self, letter_id: String) -> BoxFuture<'_, Result<Option<LetterDetail>, StoreError>> {
+                (**self).get(letter_id)
+            }
+            fn list(&self, filter: Filter, page: PageRequest) -> BoxFuture<'_, Result<Page, StoreError>> {
+                (**self).list(filter, page)
+            }
+            fn count(&self, filter: Filter) -> BoxFuture<'_, Result<u64, StoreError>> {
+                (**self).count(filter)
+            }
+            fn summary(&self) -> BoxFuture<'_, Result<Summary, StoreError>> {
+                (**self).summary()
+            }
+            fn aggregate(&self, question: Aggregate) -> BoxFuture<'_, Result<Vec<Group>, StoreError>> {
+                (**self).aggregate(question)
+            }
+            fn claim(&self, request: ClaimRequest, actor: Actor) -> BoxFuture<'_, Result<Vec<Claimed>, StoreError>> {
+                (**self).claim(request, actor)
+            }
+            fn finish(&self, result: Finish, actor: Actor) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
+                (**self).finish(result, actor)
+            }
+            fn extend(&self, letter_id: String, fence: u64, lease: Duration) -> BoxFuture<'_, Result<SystemTime, StoreError>> {
+                (**self).extend(letter_id, fence, lease)
+            }
+            fn release(&self, letter_id: String, release: Release, actor: Actor) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
+                (**self).release(letter_id, release, actor)
+            }
+            fn reap(&self, actor: Actor) -> BoxFuture<'_, Result<Vec<LetterRow>, StoreError>> {
+                (**self).reap(actor)
+            }
+            fn give_back(&self, letter_id: &str, fence: u64) {
+                (**self).give_back(letter_id, fence);
+            }
+        }
+    )*};
+}
+
+through!(&S, Arc<S>, Box<S>);
+
+// The trait stays object-safe.
+const _: fn(&dyn DeadLetterStore) = |_| {};

@@ -1,0 +1,111 @@
+//! What is owed, in the lines operators and scripts read.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::dead_letter::LetterState;
+
+/// Counts of everything that is owed.
+///
+/// ```
+/// use retry_runtime::dead_letter::{LetterState, Summary};
+///
+/// let mut summary = Summary::default();
+/// assert_eq!(summary.to_string(), "dead-letter: clean (0 parked)");
+/// summary.add(LetterState::Parked, "permanent:403", 2);
+/// summary.add(LetterState::Parked, "exhausted:429", 10);
+/// summary.add(LetterState::Abandoned, "exhausted:429", 1);
+/// assert_eq!(
+///     summary.to_string(),
+///     "dead-letter: 12 parked\n    10  exhausted:429\n     2  permanent:403\n     1  abandoned",
+/// );
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Parked letters by error class.
+    pub parked: BTreeMap<String, u64>,
+    /// Letters being replayed.
+    pub replaying: u64,
+    /// Letters given up after too many replays.
+    pub abandoned: u64,
+    /// Lines that wait in spill files.
+    pub spilled: u64,
+}
+
+impl Summary {
+    /// Counts `n` letters of a state and an error class. States that are not owed change nothing.
+    pub fn add(&mut self, state: LetterState, error_class: &str, n: u64) {
+        match state {
+            LetterState::Parked if n > 0 => *self.parked.entry(error_class.to_owned()).or_default() += n,
+            LetterState::Replaying => self.replaying += n,
+            LetterState::Abandoned => self.abandoned += n,
+            LetterState::Parked | LetterState::Recovered | LetterState::Discarded => {}
+        }
+    }
+
+    /// Parked letters.
+    pub fn total_parked(&self) -> u64 {
+        self.parked.values().sum()
+    }
+
+    /// Everything somebody still has to look at.
+    pub fn owed(&self) -> u64 {
+        self.total_parked() + self.replaying + self.abandoned
+    }
+
+    /// Nothing is owed and no spill line waits.
+    pub fn is_clean(&self) -> bool {
+        self.owed() == 0 && self.spilled == 0
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_clean() {
+            return f.write_str("dead-letter: clean (0 parked)");
+        }
+        write!(f, "dead-letter: {} parked", self.total_parked())?;
+        let mut classes: Vec<_> = self.parked.iter().collect();
+        // The map is in order of names and the sort is stable: ties stay in that order.
+        classes.sort_by(|a, b| b.1.cmp(a.1));
+        for (class, n) in classes {
+            write!(f, "\n  {n:>4}  {class}")?;
+        }
+        for (n, what) in [(self.replaying, "replaying"), (self.abandoned, "abandoned"), (self.spilled, "spilled")] {
+            if n > 0 {
+                write!(f, "\n  {n:>4}  {what}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // B1.9, D10
+    #[test]
+    fn the_largest_class_is_first_and_ties_go_by_name() {
+        let mut summary = Summary::default();
+        for (class, n) in [("permanent:403", 3), ("exhausted:429", 5), ("exhausted:timeout", 3), ("unknown", 12345)] {
+            summary.add(LetterState::Parked, class, n);
+        }
+        let text = "dead-letter: 12356 parked\n  12345  unknown\n     5  exhausted:429\n     3  exhausted:timeout\n     3  permanent:403";
+        assert_eq!(summary.to_string(), text);
+    }
+
+    // D10
+    #[test]
+    fn a_waiting_spill_line_or_a_running_replay_is_not_clean() {
+        let spilled = Summary { spilled: 2, ..Summary::default() };
+        assert_eq!(spilled.to_string(), "dead-letter: 0 parked\n     2  spilled");
+        let replaying = Summary { replaying: 1, ..Summary::default() };
+        assert_eq!(replaying.to_string(), "dead-letter: 0 parked\n     1  replaying");
+        let mut closed = Summary::default();
+        closed.add(LetterState::Recovered, "exhausted", 7);
+        closed.add(LetterState::Discarded, "exhausted", 7);
+        assert!(closed.is_clean());
+    }
+}
