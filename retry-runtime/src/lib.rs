@@ -4,19 +4,26 @@
 #[path = "private/mod.rs"]
 pub mod __private;
 pub mod attempt;
+mod backoff;
 pub mod classify;
 pub mod counters;
 pub mod dead_letter;
 pub mod error;
 pub mod id;
 pub mod ledger;
+mod jitter;
+mod nanos;
 pub mod observe;
+mod policy;
 mod random;
 pub mod reply;
 mod stop;
 mod verdict;
 
+pub use backoff::Backoff;
 pub use classify::Classify;
+pub use jitter::Jitter;
+pub use policy::{Plan, Policy, PolicyError, Retries};
 pub use stop::StopReason;
 pub use verdict::{Disposition, Verdict};
 
