@@ -1,1 +1,11 @@
-//! Dead letters in one SQLite file.
+//! Dead letters, attempt ledger and daily counters in one SQLite file.
+
+// Used by the store, which follows.
+#![allow(dead_code)]
+
+mod config;
+mod error;
+mod open;
+
+pub use config::Durability;
+pub use error::OpenError;

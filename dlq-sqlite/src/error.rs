@@ -1,0 +1,151 @@
+//! What can go wrong, and how SQLite's codes become the runtime's kinds.
+
+use std::path::{Path, PathBuf};
+
+use retry_runtime::error::{StoreError, StoreErrorKind};
+use rusqlite::ErrorCode;
+
+/// Why a store could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// There is no file, and none was to be created.
+    #[error("no store at `{}`: the file does not exist", .0.display())]
+    Missing(PathBuf),
+    /// The file is empty or has no tables, and none were to be created.
+    #[error("no store at `{}`: the file is empty", .0.display())]
+    Empty(PathBuf),
+    /// The file is a SQLite database of another program.
+    #[error(
+        "`{}` belongs to another program: its application id is {found:#010x}, a store's is {expected:#010x}",
+        path.display()
+    )]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// The application id found in it.
+        found: i64,
+        /// The application id of a store.
+        expected: i64,
+    },
+    /// The file was written by a newer version, which said that older ones cannot read it.
+    #[error(
+        "`{}` has schema {schema}, readable from schema version {min_reader} on; this program knows version {known}",
+        path.display()
+    )]
+    TooNew {
+        /// The file.
+        path: PathBuf,
+        /// Its schema version.
+        schema: i64,
+        /// The oldest version that can read it.
+        min_reader: i64,
+        /// The version this program knows.
+        known: i64,
+    },
+    /// The file lies on a network file system, where SQLite's locks do not hold.
+    #[error(
+        "`{}` lies on a network file system ({file_system}), where SQLite corrupts; put it on a local disk, or set \
+         `network_file_system(true)` to take the slow, exclusive mode",
+        path.display()
+    )]
+    NetworkFileSystem {
+        /// The file.
+        path: PathBuf,
+        /// The file system's type.
+        file_system: String,
+    },
+    /// SQLite took a setting and did not keep it.
+    #[error("`{}`: PRAGMA {name} is {found} after it was set to {wanted}", path.display())]
+    Pragma {
+        /// The file.
+        path: PathBuf,
+        /// The setting.
+        name: &'static str,
+        /// What was asked for.
+        wanted: String,
+        /// What was read back.
+        found: String,
+    },
+    /// The operating system refused.
+    #[error("cannot {action} `{}`", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On which file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// SQLite refused.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl OpenError {
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { action, path, source }
+    }
+
+    pub(crate) fn sqlite(action: &str, path: &Path) -> impl FnOnce(rusqlite::Error) -> Self {
+        let place = format!("cannot {action} `{}`", path.display());
+        move |source| Self::Store(from_sqlite(place, source))
+    }
+
+    /// Which of the runtime's kinds this is.
+    pub fn kind(&self) -> StoreErrorKind {
+        match self {
+            Self::Store(error) => error.kind(),
+            Self::Foreign { .. } | Self::NetworkFileSystem { .. } => StoreErrorKind::Invalid,
+            Self::TooNew { .. } => StoreErrorKind::ReadOnly,
+            Self::Missing(_) | Self::Empty(_) | Self::Pragma { .. } => StoreErrorKind::Unavailable,
+            Self::Io { source, .. } => io_kind(source),
+        }
+    }
+}
+
+impl From<OpenError> for StoreError {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Store(error) => error,
+            OpenError::Io { action, path, source } => {
+                Self::new(io_kind(&source), format!("cannot {action} `{}`", path.display())).with_source(source)
+            }
+            other => Self::new(other.kind(), other.to_string()),
+        }
+    }
+}
+
+fn io_kind(error: &std::io::Error) -> StoreErrorKind {
+    use std::io::ErrorKind;
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => StoreErrorKind::Full,
+        ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => StoreErrorKind::ReadOnly,
+        _ => StoreErrorKind::Unavailable,
+    }
+}
+
+/// The runtime's error for SQLite's, with what was tried.
+pub(crate) fn from_sqlite(action: impl Into<String>, error: rusqlite::Error) -> StoreError {
+    StoreError::new(kind_of(&error), action).with_source(error)
+}
+
+/// The kind of a SQLite error.
+pub(crate) fn kind_of(error: &rusqlite::Error) -> StoreErrorKind {
+    /// The file was moved or replaced under the connection.
+    const READONLY_DBMOVED: i32 = 8 | (4 << 8);
+    let Some(failure) = error.sqlite_error() else { return StoreErrorKind::Invalid };
+    match failure.code {
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed => {
+            StoreErrorKind::Busy
+        }
+        ErrorCode::DiskFull => StoreErrorKind::Full,
+        ErrorCode::ReadOnly if failure.extended_code == READONLY_DBMOVED => StoreErrorKind::Unavailable,
+        ErrorCode::ReadOnly => StoreErrorKind::ReadOnly,
+        ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => StoreErrorKind::Corrupt,
+        ErrorCode::ConstraintViolation => StoreErrorKind::Conflict,
+        ErrorCode::TooBig | ErrorCode::TypeMismatch | ErrorCode::ParameterOutOfRange => StoreErrorKind::Invalid,
+        _ => StoreErrorKind::Unavailable,
+    }
+}

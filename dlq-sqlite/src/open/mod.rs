@@ -1,0 +1,182 @@
+//! Opening a store's file: for writing, for reading, and what to do with a corrupt one.
+
+pub(crate) mod files;
+mod mounts;
+mod pragmas;
+pub(crate) mod schema;
+mod version;
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use retry_runtime::error::StoreErrorKind;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+
+use crate::config::Settings;
+use crate::error::OpenError;
+use files::{FileIdentity, OpenerLock};
+use schema::Found;
+
+/// Files up to this size are checked when they are opened; larger ones when somebody asks.
+const QUICK_CHECK_UP_TO: u64 = 8 << 20;
+
+/// One opening at a time in a process: creating a file closes a descriptor of it, and that would drop the locks that
+/// another connection of this process has just taken on it.
+static OPENING: Mutex<()> = Mutex::new(());
+
+/// The connection that writes, with what it needs to know whether it still writes to the right file.
+pub(crate) struct Writer {
+    pub(crate) connection: Connection,
+    pub(crate) identity: FileIdentity,
+    /// A corrupt file that was set aside on the way.
+    pub(crate) set_aside: Option<PathBuf>,
+    // Held, not read: it keeps others from setting the file aside.
+    _lock: OpenerLock,
+}
+
+/// A connection that cannot write.
+pub(crate) struct Reader {
+    pub(crate) connection: Connection,
+    pub(crate) identity: FileIdentity,
+    _lock: Option<OpenerLock>,
+}
+
+/// Opens for writing, creating the file where that is allowed. `stamp` names a file that has to be set aside.
+pub(crate) fn writer(settings: &Settings, stamp: &str) -> Result<Writer, OpenError> {
+    let _one_at_a_time = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = &settings.path;
+    if !settings.network_file_system {
+        refuse_network(settings)?;
+    }
+    if settings.create {
+        files::create(path)?;
+    } else {
+        must_be_there(settings)?;
+    }
+    let lock = OpenerLock::shared(path, settings.busy_limit)?;
+    let mut set_aside = None;
+    let (connection, identity) = match connect_patiently(settings) {
+        Err(error) if error.kind() == StoreErrorKind::Corrupt => {
+            let moved = lock.exclusively(|| match connect_patiently(settings) {
+                Err(again) if again.kind() == StoreErrorKind::Corrupt => {
+                    let moved = files::set_aside(path, stamp).map_err(OpenError::io("set aside the corrupt", path))?;
+                    files::create(path)?;
+                    connect_patiently(settings).map(|opened| (opened, Some(moved)))
+                }
+                other => other.map(|opened| (opened, None)),
+            });
+            // Somebody else has it open: it is left alone.
+            let (opened, moved) = moved.ok_or(error)??;
+            set_aside = moved;
+            opened
+        }
+        other => other?,
+    };
+    Ok(Writer { connection, identity, set_aside, _lock: lock })
+}
+
+/// Opens for reading. Nothing is created, changed or set aside.
+pub(crate) fn reader(settings: &Settings) -> Result<Reader, OpenError> {
+    let _one_at_a_time = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = &settings.path;
+    must_be_there(settings)?;
+    if !settings.network_file_system {
+        refuse_network(settings)?;
+    }
+    let lock = OpenerLock::shared_if_there(path, settings.busy_limit)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(OpenError::sqlite("open for reading", path))?;
+    let identity = FileIdentity::of(path).ok_or_else(|| OpenError::Missing(path.clone()))?;
+    pragmas::for_reading(&connection, settings)?;
+    match schema::look(&connection, settings)? {
+        Found::New => return Err(OpenError::Empty(path.clone())),
+        Found::Ours(_) | Found::NewerReadable(_) => {}
+    }
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(Reader { connection, identity, _lock: lock })
+}
+
+fn refuse_network(settings: &Settings) -> Result<(), OpenError> {
+    match mounts::network_file_system(&settings.path) {
+        Some(file_system) => Err(OpenError::NetworkFileSystem { path: settings.path.clone(), file_system }),
+        None => Ok(()),
+    }
+}
+
+fn must_be_there(settings: &Settings) -> Result<(), OpenError> {
+    match std::fs::metadata(&settings.path) {
+        Ok(metadata) if metadata.len() == 0 => Err(OpenError::Empty(settings.path.clone())),
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(OpenError::Missing(settings.path.clone())),
+        Err(error) => Err(OpenError::io("look at", &settings.path)(error)),
+    }
+}
+
+/// Others may be creating or migrating the same file: their locks are waited for, also where SQLite does not.
+fn connect_patiently(settings: &Settings) -> Result<(Connection, FileIdentity), OpenError> {
+    let end = Instant::now() + settings.busy_limit;
+    loop {
+        match connect(settings) {
+            Err(error) if error.kind() == StoreErrorKind::Busy && Instant::now() < end => {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+            other => return other,
+        }
+    }
+}
+
+fn connect(settings: &Settings) -> Result<(Connection, FileIdentity), OpenError> {
+    let path = &settings.path;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags).map_err(OpenError::sqlite("open", path))?;
+    let identity = FileIdentity::of(path).ok_or_else(|| OpenError::Missing(path.clone()))?;
+    connection.busy_timeout(settings.busy_timeout).map_err(OpenError::sqlite("set the busy timeout of", path))?;
+    // Closing the last connection empties the log into the file and deletes it. A file that turns out to be corrupt must
+    // keep its log: committed letters may be in it alone.
+    keep_log_on_close(&connection, true).map_err(OpenError::sqlite("prepare", path))?;
+    let found = schema::look(&connection, settings)?;
+    if found == Found::New {
+        if !settings.create {
+            return Err(OpenError::Empty(path.clone()));
+        }
+        pragmas::before_first_table(&connection, settings)?;
+    }
+    pragmas::for_writing(&connection, settings)?;
+    match found {
+        Found::New => schema::migrate(&mut connection, settings)?,
+        Found::Ours(version) => {
+            quick_check(&connection, settings)?;
+            if version < schema::VERSION {
+                schema::migrate(&mut connection, settings)?;
+            }
+        }
+        Found::NewerReadable(_) => quick_check(&connection, settings)?,
+    }
+    keep_log_on_close(&connection, false).map_err(OpenError::sqlite("prepare", path))?;
+    connection.set_prepared_statement_cache_capacity(128);
+    Ok((connection, identity))
+}
+
+fn keep_log_on_close(connection: &Connection, keep: bool) -> rusqlite::Result<bool> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep)
+}
+
+fn quick_check(connection: &Connection, settings: &Settings) -> Result<(), OpenError> {
+    let path = &settings.path;
+    if std::fs::metadata(path).map_or(0, |metadata| metadata.len()) > QUICK_CHECK_UP_TO {
+        return Ok(());
+    }
+    let verdict: String = connection
+        .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+        .map_err(OpenError::sqlite("check", path))?;
+    if verdict == "ok" {
+        return Ok(());
+    }
+    let message = format!("`{}` is damaged: {verdict}", path.display());
+    Err(OpenError::Store(retry_runtime::error::StoreError::new(StoreErrorKind::Corrupt, message)))
+}
+
+#[cfg(all(test, unix))]
+mod tests;

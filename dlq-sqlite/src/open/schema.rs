@@ -1,0 +1,83 @@
+//! The schema's versions: what a file is, and how it is brought up to date.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::config::Settings;
+use crate::error::OpenError;
+
+/// "DLQ1" in a SQLite header.
+pub(crate) const APPLICATION_ID: i64 = 0x444C_5131;
+
+/// Every migration, in order; the position is its version minus one.
+const MIGRATIONS: &[&str] = &[include_str!("../../migrations/0001_initial.sql")];
+
+/// The schema this program writes.
+pub(crate) const VERSION: i64 = MIGRATIONS.len() as i64;
+
+/// The oldest schema version whose programs can read what this one writes.
+pub(crate) const MIN_READER: i64 = 1;
+
+/// What a file turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// No table, no version: nobody's yet.
+    New,
+    /// A store of this or an older version.
+    Ours(i64),
+    /// A newer store that this program may use: it writes only the columns it knows.
+    NewerReadable(i64),
+}
+
+/// Looks, and refuses what is not a store, or is one that cannot be read.
+pub(crate) fn look(connection: &Connection, settings: &Settings) -> Result<Found, OpenError> {
+    let path = &settings.path;
+    let number = |sql: &str| {
+        connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(OpenError::sqlite("read the header of", path))
+    };
+    let application = number("PRAGMA application_id")?;
+    let version = number("PRAGMA user_version")?;
+    let objects = number("SELECT count(*) FROM sqlite_schema")?;
+    if application == 0 && version == 0 && objects == 0 {
+        return Ok(Found::New);
+    }
+    if application != APPLICATION_ID {
+        return Err(OpenError::Foreign { path: path.clone(), found: application, expected: APPLICATION_ID });
+    }
+    if version <= VERSION {
+        return Ok(Found::Ours(version));
+    }
+    let min_reader = number("SELECT value FROM meta WHERE key = 'min_reader_version'")?;
+    if min_reader <= VERSION {
+        Ok(Found::NewerReadable(version))
+    } else {
+        Err(OpenError::TooNew { path: path.clone(), schema: version, min_reader, known: VERSION })
+    }
+}
+
+/// Runs what is missing, each migration in one transaction with its version. The version is read again under the lock:
+/// two processes that start together run each migration once.
+pub(crate) fn migrate(connection: &mut Connection, settings: &Settings) -> Result<(), OpenError> {
+    let path = &settings.path;
+    for (version, sql) in (1_i64..).zip(MIGRATIONS) {
+        let transaction = connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(OpenError::sqlite("lock for migration", path))?;
+        let step = || {
+            let current: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+            if current >= version {
+                return Ok(());
+            }
+            transaction.execute_batch(sql)?;
+            transaction.execute(
+                "INSERT INTO meta(key, value) VALUES('min_reader_version', ?1)
+                 ON CONFLICT(key) DO UPDATE SET value = excluded.value",
+                [MIN_READER],
+            )?;
+            transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+            transaction.pragma_update(None, "user_version", version)
+        };
+        step().map_err(OpenError::sqlite("migrate", path))?;
+        transaction.commit().map_err(OpenError::sqlite("commit the migration of", path))?;
+    }
+    Ok(())
+}
