@@ -22,6 +22,9 @@ use crate::reply::Reply;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Day(i64);
 
+/// Where a counter stops: the largest whole number every store and every SQL client can hold.
+pub const MAX_COUNT: u64 = i64::MAX as u64;
+
 const MILLIS_PER_DAY: i64 = 86_400_000;
 
 impl Day {
@@ -88,7 +91,7 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
 /// Counters per operation and day (UTC), kept apart by name.
 ///
 /// `add` serves async callers, blocking callers and drop guards alike: it never blocks, and its work never depends on the
-/// reply being kept. Values stop at `i64::MAX`.
+/// reply being kept. Values stop at [`MAX_COUNT`].
 pub trait DailyCounters: Send + Sync {
     /// Adds `n` to today's counter.
     fn add(&self, operation: &str, counter: &str, n: u64) -> Reply<Result<(), StoreError>>;

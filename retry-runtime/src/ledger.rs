@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::dead_letter::{Actor, BoxFuture};
+use crate::dead_letter::{Actor, BoxFuture, whole_millis};
 use crate::error::StoreError;
 use crate::reply::Reply;
 
@@ -179,6 +179,15 @@ impl LedgerEntry {
         Begin::Go { attempt: self.attempts, token: LedgerToken(self.generation) }
     }
 
+    /// The rule of [`reset`](AttemptLedger::reset): open again without attempts, and deaf to ends of earlier calls.
+    pub fn reset(&mut self, now: SystemTime) {
+        self.status = LedgerStatus::Open;
+        self.attempts = 0;
+        self.next_at = None;
+        self.last_seen = now;
+        self.generation += 1;
+    }
+
     /// The rule of [`end`](AttemptLedger::end): ok beats gone beats open, and an end of an earlier generation changes
     /// nothing. Says whether anything changed.
     pub fn end(&mut self, token: LedgerToken, end: End, now: SystemTime) -> bool {
@@ -188,7 +197,7 @@ impl LedgerEntry {
         match (self.status, end) {
             (LedgerStatus::Open | LedgerStatus::Gone, End::Ok) => self.status = LedgerStatus::Ok,
             (LedgerStatus::Open, End::Gone) => self.status = LedgerStatus::Gone,
-            (LedgerStatus::Open, End::Failed { next_at }) => self.next_at = self.next_at.max(next_at),
+            (LedgerStatus::Open, End::Failed { next_at }) => self.next_at = self.next_at.max(next_at.map(whole_millis)),
             (LedgerStatus::Ok | LedgerStatus::Gone, _) => return false,
         }
         self.last_seen = now;

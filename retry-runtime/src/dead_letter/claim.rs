@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use crate::attempt::AttemptRecord;
 use crate::dead_letter::letter::error_class;
 use crate::dead_letter::{DeadLetter, Filter, LetterRow, Payload};
+use crate::error::{StoreError, StoreErrorKind};
 use crate::stop::StopReason;
 use crate::verdict::Disposition;
 
@@ -63,6 +64,18 @@ impl ClaimRequest {
             ignore_not_before: false,
             keep_alive: false,
         }
+    }
+
+    /// Refuses what makes no sense.
+    ///
+    /// # Errors
+    /// `Invalid` when no kind is named.
+    pub fn check(&self) -> Result<(), StoreError> {
+        if self.kinds.is_empty() {
+            let message = "a claim names no kind: name the kinds the caller has handlers for";
+            return Err(StoreError::new(StoreErrorKind::Invalid, message));
+        }
+        Ok(())
     }
 
     /// Whether a parked letter is to be taken at `now`; the meaning a store's own query must have.

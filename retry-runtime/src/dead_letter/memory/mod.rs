@@ -1,0 +1,328 @@
+//! A store in memory: for tests, and for programs whose dead letters need not outlive them.
+
+mod counters;
+mod ledger;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use crate::counters::Day;
+use crate::dead_letter::{
+    Actor, Aggregate, BoxFuture, Capabilities, ClaimRequest, Claimed, Cursor, DeadLetter, DeadLetterSink,
+    DeadLetterStore, Filter, Finish, Group, HistoryEntry, KnownPayload, LetterDetail, LetterRow, Order, Page,
+    PageRequest, Parking, Payload, PayloadStep, Release, StoreClock, Summary, Ticket,
+};
+use crate::error::{StoreError, StoreErrorKind};
+use crate::id::Id;
+use crate::ledger::{LedgerEntry, LedgerKey};
+use crate::reply::Reply;
+
+/// Dead letters, ledger and daily counters in memory, by the same rules as a durable store. Gone with the process.
+///
+/// ```
+/// use std::time::SystemTime;
+/// use retry_runtime::StopReason;
+/// use retry_runtime::dead_letter::{DeadLetter, DeadLetterSink, DeadLetterStore, Filter, MemoryStore};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), retry_runtime::error::StoreError> {
+/// let store = MemoryStore::new();
+/// let letter = DeadLetter::new("fetch", StopReason::Exhausted, SystemTime::now());
+/// assert!(store.submit(letter).await.is_kept());
+/// assert_eq!(store.count(Filter::parked()).await?, 1);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Default)]
+pub struct MemoryStore {
+    clock: StoreClock,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    last_seq: u64,
+    letters: BTreeMap<u64, Stored>,
+    by_job: HashMap<(String, String), u64>,
+    by_id: HashMap<String, u64>,
+    parkings: HashMap<Id, String>,
+    ledger: BTreeMap<LedgerKey, LedgerEntry>,
+    daily: BTreeMap<(String, Day, String), u64>,
+}
+
+struct Stored {
+    row: LetterRow,
+    /// Revisions 1, 2, ...
+    payloads: Vec<String>,
+    /// Why there is no payload.
+    note: Option<String>,
+    history: Vec<HistoryEntry>,
+    /// This process answers for the lease; it ends with the process, and so does the store.
+    kept_alive: bool,
+}
+
+impl MemoryStore {
+    /// An empty store on the system's clock.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An empty store on a clock of your own.
+    pub fn with_clock(clock: StoreClock) -> Self {
+        Self { clock, state: Mutex::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing below panics between two changes that belong together.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Stored {
+    fn payload(&self) -> Payload {
+        match (self.row.payload_revision.checked_sub(1), &self.note) {
+            (Some(index), _) => self.payloads.get(index as usize).cloned().map_or(Payload::None, Payload::Json),
+            (None, Some(note)) => Payload::Unserializable(note.clone()),
+            (None, None) => Payload::None,
+        }
+    }
+
+    fn known(&self, payload: &Payload) -> KnownPayload {
+        let Payload::Json(json) = payload else { return KnownPayload::default() };
+        KnownPayload {
+            highest: u32::try_from(self.payloads.len()).unwrap_or(u32::MAX),
+            is_current: matches!(self.payload(), Payload::Json(current) if current == *json),
+            is_known: self.payloads.contains(json),
+        }
+    }
+
+    fn take_payload(&mut self, step: PayloadStep, payload: Payload) {
+        match (step, payload) {
+            (PayloadStep::Add { .. }, Payload::Json(json)) => self.payloads.push(json),
+            (PayloadStep::Note, Payload::Unserializable(note)) => self.note = Some(note),
+            _ => {}
+        }
+    }
+}
+
+impl State {
+    fn park(&mut self, letter: DeadLetter) -> String {
+        if let Some(letter_id) = self.parkings.get(&letter.park_id) {
+            return letter_id.clone();
+        }
+        let park_id = letter.park_id;
+        let history = letter.history.iter().map(|record| HistoryEntry::parked(park_id, record));
+        let (first, step) = LetterRow::first(&letter);
+        let job = (first.kind.clone(), first.job_id.clone());
+        let known = self.by_job.get(&job).and_then(|seq| self.letters.get_mut(seq));
+        let letter_id = if let Some(stored) = known {
+            let known = stored.known(&letter.payload);
+            let step = stored.row.merge(&letter, known);
+            stored.history.extend(history);
+            stored.take_payload(step, letter.payload);
+            stored.row.letter_id.clone()
+        } else {
+            self.last_seq += 1;
+            let seq = self.last_seq;
+            let letter_id = first.letter_id.clone();
+            let row = LetterRow { seq, ..first };
+            let mut stored =
+                Stored { row, payloads: Vec::new(), note: None, history: history.collect(), kept_alive: false };
+            stored.take_payload(step, letter.payload);
+            self.letters.insert(seq, stored);
+            self.by_job.insert(job, seq);
+            self.by_id.insert(letter_id.clone(), seq);
+            letter_id
+        };
+        self.parkings.insert(park_id, letter_id.clone());
+        letter_id
+    }
+
+    fn letter(&mut self, letter_id: &str) -> Result<&mut Stored, StoreError> {
+        self.by_id
+            .get(letter_id)
+            .and_then(|seq| self.letters.get_mut(seq))
+            .ok_or_else(|| StoreError::new(StoreErrorKind::Invalid, format!("no letter `{letter_id}` in this store")))
+    }
+
+    fn reap(&mut self, now: SystemTime) -> Vec<LetterRow> {
+        let expired = self.letters.values_mut().filter(|stored| !stored.kept_alive && stored.row.is_expired(now));
+        expired
+            .map(|stored| {
+                let entry = stored.row.reap(now);
+                stored.history.push(entry);
+                stored.row.clone()
+            })
+            .collect()
+    }
+
+    fn claim(&mut self, request: &ClaimRequest, now: SystemTime) -> Vec<Claimed> {
+        self.reap(now);
+        let mut due: Vec<_> = self.letters.values().filter(|stored| request.takes(&stored.row, now)).collect();
+        due.sort_by_key(|stored| (stored.row.not_before, stored.row.seq));
+        let due: Vec<u64> = due.into_iter().take(request.limit as usize).map(|stored| stored.row.seq).collect();
+        let mut claimed = Vec::with_capacity(due.len());
+        for seq in due {
+            if let Some(stored) = self.letters.get_mut(&seq) {
+                stored.row.claim(request, now);
+                stored.kept_alive = request.keep_alive;
+                claimed.push(Claimed::new(stored.row.clone(), stored.payload()));
+            }
+        }
+        claimed
+    }
+
+    fn finish(&mut self, result: &Finish, now: SystemTime) -> Result<LetterRow, StoreError> {
+        let stored = self.letter(&result.letter_id)?;
+        let entries = result.entries(now);
+        match stored.row.finish(result, now) {
+            Ok(()) => {
+                stored.kept_alive = false;
+                stored.history.extend(entries);
+                Ok(stored.row.clone())
+            }
+            Err(stale) => {
+                stored.history.extend(entries.into_iter().map(HistoryEntry::late));
+                Err(stale)
+            }
+        }
+    }
+
+    fn release(&mut self, letter_id: &str, release: Release) -> Result<LetterRow, StoreError> {
+        let stored = self.letter(letter_id)?;
+        stored.row.release(release)?;
+        stored.kept_alive = false;
+        Ok(stored.row.clone())
+    }
+
+    fn list(&self, filter: &Filter, page: &PageRequest) -> Page {
+        let behind =
+            |row: &LetterRow| page.after.as_ref().is_none_or(|cursor: &Cursor| cursor.precedes(row, page.order));
+        let mut rows: Vec<_> = self.rows(filter).filter(|row| behind(row)).collect();
+        rows.sort_by_key(|row| (row.last_seen, row.seq));
+        if page.order == Order::NewestFirst {
+            rows.reverse();
+        }
+        let wanted = (page.limit as usize).saturating_add(1);
+        Page::of(rows.into_iter().take(wanted).cloned().collect(), page.limit)
+    }
+
+    fn aggregate(&self, question: &Aggregate) -> Vec<Group> {
+        let mut groups: BTreeMap<(Option<SystemTime>, Vec<String>), Group> = BTreeMap::new();
+        for row in self.rows(&question.filter) {
+            let keys: Vec<_> = question.by.iter().map(|key| key.of(row)).collect();
+            let bucket = question.bucket.map(|bucket| bucket.start(row.last_seen));
+            let group = groups
+                .entry((bucket, keys.clone()))
+                .or_insert_with(|| Group::new(keys, bucket, 0, 0, (row.first_seen, row.last_seen)));
+            group.letters += 1;
+            group.attempts = group.attempts.saturating_add(row.attempts);
+            group.first_seen = group.first_seen.min(row.first_seen);
+            group.last_seen = group.last_seen.max(row.last_seen);
+        }
+        let mut groups: Vec<_> = groups.into_values().collect();
+        Group::sort(&mut groups);
+        groups
+    }
+
+    fn rows<'a>(&'a self, filter: &'a Filter) -> impl Iterator<Item = &'a LetterRow> {
+        self.letters.values().map(|stored| &stored.row).filter(|row| filter.matches(row))
+    }
+}
+
+impl DeadLetterSink for MemoryStore {
+    fn submit(&self, letter: DeadLetter) -> Ticket {
+        Reply::ready(Parking::Parked { letter_id: self.lock().park(letter) })
+    }
+}
+
+/// The work of one verb, done when the future is first polled.
+fn later<'a, T: Send + 'a>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'a,
+) -> BoxFuture<'a, Result<T, StoreError>> {
+    Box::pin(async move { work() })
+}
+
+impl DeadLetterStore for MemoryStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { heartbeats: true, durable: false, shared: false }
+    }
+
+    fn get(&self, letter_id: String) -> BoxFuture<'_, Result<Option<LetterDetail>, StoreError>> {
+        later(move || {
+            let mut state = self.lock();
+            Ok(state.letter(&letter_id).ok().map(|stored| {
+                let revisions = u32::try_from(stored.payloads.len()).unwrap_or(u32::MAX);
+                LetterDetail::new(stored.row.clone(), stored.payload(), revisions, stored.history.clone())
+            }))
+        })
+    }
+
+    fn list(&self, filter: Filter, page: PageRequest) -> BoxFuture<'_, Result<Page, StoreError>> {
+        later(move || Ok(self.lock().list(&filter, &page)))
+    }
+
+    fn count(&self, filter: Filter) -> BoxFuture<'_, Result<u64, StoreError>> {
+        later(move || Ok(self.lock().rows(&filter).count() as u64))
+    }
+
+    fn summary(&self) -> BoxFuture<'_, Result<Summary, StoreError>> {
+        later(move || {
+            let mut summary = Summary::default();
+            for stored in self.lock().letters.values() {
+                summary.add(stored.row.state, &stored.row.error_class, 1);
+            }
+            Ok(summary)
+        })
+    }
+
+    fn aggregate(&self, question: Aggregate) -> BoxFuture<'_, Result<Vec<Group>, StoreError>> {
+        later(move || Ok(self.lock().aggregate(&question)))
+    }
+
+    fn claim(&self, request: ClaimRequest, _actor: Actor) -> BoxFuture<'_, Result<Vec<Claimed>, StoreError>> {
+        later(move || {
+            request.check()?;
+            Ok(self.lock().claim(&request, self.clock.now()))
+        })
+    }
+
+    fn finish(&self, result: Finish, _actor: Actor) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
+        later(move || self.lock().finish(&result, self.clock.now()))
+    }
+
+    fn extend(&self, letter_id: String, fence: u64, lease: Duration) -> BoxFuture<'_, Result<SystemTime, StoreError>> {
+        later(move || self.lock().letter(&letter_id)?.row.extend(fence, lease, self.clock.now()))
+    }
+
+    fn release(
+        &self,
+        letter_id: String,
+        release: Release,
+        _actor: Actor,
+    ) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
+        later(move || self.lock().release(&letter_id, release))
+    }
+
+    fn reap(&self, _actor: Actor) -> BoxFuture<'_, Result<Vec<LetterRow>, StoreError>> {
+        later(move || Ok(self.lock().reap(self.clock.now())))
+    }
+
+    fn give_back(&self, letter_id: &str, fence: u64) {
+        // A stale fence has nothing to give back.
+        let _released = self.lock().release(letter_id, Release::Held { fence });
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore").field("letters", &self.lock().letters.len()).finish_non_exhaustive()
+    }
+}
+
+const _: fn() = || {
+    fn sends<T: Send + Sync>() {}
+    sends::<MemoryStore>();
+};

@@ -1,0 +1,291 @@
+//! What happens to a stored letter, as pure functions over its row.
+//!
+//! Every store applies these to a row it has read in the same transaction, or says the same in its own language; the
+//! conformance suite compares.
+
+use std::time::{Duration, SystemTime};
+
+use crate::dead_letter::{
+    AttemptOutcome, ClaimRequest, DeadLetter, Failure, Finish, HistoryEntry, LetterRow, LetterState, MAX_CRASHES,
+    MAX_REPLAYS, Payload, Release, ReplayOutcome, fingerprint, replay_backoff, whole_millis,
+};
+use crate::error::{StoreError, StoreErrorKind};
+use crate::stop::StopReason;
+
+/// What a store knows of the payload of a letter that is being parked again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KnownPayload {
+    /// The highest revision kept; 0 when there is none.
+    pub highest: u32,
+    /// The new payload is that of the current revision.
+    pub is_current: bool,
+    /// The new payload is that of any revision.
+    pub is_known: bool,
+}
+
+/// What is to be written of a letter's payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PayloadStep {
+    /// Nothing.
+    Keep,
+    /// The payload, as this revision. (Whether it is the current one stands in the row.)
+    Add {
+        /// The revision.
+        revision: u32,
+    },
+    /// Why there is no payload, as revision 0.
+    Note,
+}
+
+impl LetterRow {
+    /// The row of a job's first parking. The letter takes the parking's id as its own, so that the same letter has the
+    /// same id wherever it is imported. `seq` and `scope` are the store's to fill in.
+    pub fn first(letter: &DeadLetter) -> (Self, PayloadStep) {
+        let letter_id = letter.park_id.to_string();
+        let job_id = letter.job_id.clone().unwrap_or_else(|| letter_id.clone());
+        let mut row = Self::new(letter_id, letter.kind.clone(), job_id);
+        row.attempts = u64::from(letter.attempts);
+        row.parkings = 1;
+        row.first_seen = whole_millis(letter.first_failed_at.min(letter.failed_at));
+        row.last_seen = whole_millis(letter.failed_at);
+        row.not_before = letter.not_before.map(whole_millis);
+        row.model.clone_from(&letter.model);
+        row.fail(&Failure::of(letter));
+        let step = match &letter.payload {
+            Payload::Json(json) => {
+                row.point_to(1, json);
+                PayloadStep::Add { revision: 1 }
+            }
+            Payload::Unserializable(_) => PayloadStep::Note,
+            Payload::None => PayloadStep::Keep,
+        };
+        (row, step)
+    }
+
+    /// Merges a further parking of the same job: the newest failure shows, counts add up, a closed letter opens again.
+    ///
+    /// A parking older than the newest failure (imported late) only counts.
+    pub fn merge(&mut self, letter: &DeadLetter, known: KnownPayload) -> PayloadStep {
+        let failed_at = whole_millis(letter.failed_at);
+        let newest = failed_at >= self.last_seen;
+        self.attempts = self.attempts.saturating_add(u64::from(letter.attempts));
+        self.parkings = self.parkings.saturating_add(1);
+        self.first_seen = self.first_seen.min(whole_millis(letter.first_failed_at)).min(failed_at);
+        self.not_before = self.not_before.max(letter.not_before.map(whole_millis));
+        if newest {
+            self.last_seen = failed_at;
+            self.fail(&Failure::of(letter));
+            if letter.model.is_some() {
+                self.model.clone_from(&letter.model);
+            }
+            match self.state {
+                LetterState::Replaying => self.failed_again = true,
+                LetterState::Recovered | LetterState::Discarded => self.reopen(),
+                LetterState::Parked | LetterState::Abandoned => {}
+            }
+        }
+        match &letter.payload {
+            Payload::Json(json) => {
+                let revision = known.highest.saturating_add(1);
+                if newest && !known.is_current {
+                    self.point_to(revision, json);
+                    PayloadStep::Add { revision }
+                } else if !newest && !known.is_known {
+                    if self.payload_revision == 0 {
+                        self.point_to(revision, json);
+                    }
+                    PayloadStep::Add { revision }
+                } else {
+                    PayloadStep::Keep
+                }
+            }
+            // A failure to serialise does not take the place of a payload that can be replayed.
+            Payload::Unserializable(_) if self.payload_revision == 0 => PayloadStep::Note,
+            Payload::Unserializable(_) | Payload::None => PayloadStep::Keep,
+        }
+    }
+
+    /// Takes the letter for a replay: raises the fence and sets the lease.
+    pub fn claim(&mut self, request: &ClaimRequest, now: SystemTime) {
+        self.state = LetterState::Replaying;
+        self.fence += 1;
+        self.owner = Some(request.owner.clone());
+        self.lease_until = Some(lease_end(now, request.lease));
+        self.failed_again = false;
+    }
+
+    /// Whether a replay with this fence still runs.
+    pub fn is_held(&self, fence: u64) -> bool {
+        self.state == LetterState::Replaying && self.fence == fence
+    }
+
+    /// Writes a replay's result.
+    ///
+    /// # Errors
+    /// `StaleLease` when the fence is not the running replay's: nothing is changed, and the store records
+    /// [`Finish::entries`] as late.
+    pub fn finish(&mut self, result: &Finish, now: SystemTime) -> Result<(), StoreError> {
+        self.check_held(result.fence)?;
+        self.attempts = self.attempts.saturating_add(u64::from(result.attempts));
+        self.replays = self.replays.saturating_add(1);
+        let failed_again = self.failed_again;
+        self.leave_replay();
+        match &result.outcome {
+            // A live call failed meanwhile: its failure is still owed.
+            ReplayOutcome::Recovered | ReplayOutcome::Gone(_) if failed_again => {}
+            ReplayOutcome::Recovered => self.close(LetterState::Recovered, now),
+            ReplayOutcome::Gone(failure) => {
+                self.fail(&Failure { reason: StopReason::Gone, ..failure.clone() });
+                self.close(LetterState::Discarded, now);
+            }
+            ReplayOutcome::Failed(failure) => {
+                self.not_before = self.not_before.max(failure.not_before.map(whole_millis));
+                if now >= self.last_seen {
+                    self.last_seen = now;
+                    self.fail(failure);
+                }
+                if self.replays >= self.max_replays {
+                    self.close(LetterState::Abandoned, now);
+                } else {
+                    self.replay_after = Some(lease_end(now, replay_backoff(self.replays)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Extends a lease from `now`; returns its new end.
+    ///
+    /// # Errors
+    /// `StaleLease` when the fence is not the running replay's.
+    pub fn extend(&mut self, fence: u64, lease: Duration, now: SystemTime) -> Result<SystemTime, StoreError> {
+        self.check_held(fence)?;
+        let end = lease_end(now, lease);
+        self.lease_until = Some(end);
+        Ok(end)
+    }
+
+    /// Puts a replaying letter back to `parked` without a result.
+    ///
+    /// # Errors
+    /// `StaleLease` when the fence is not the running replay's; `Conflict` when an operator forces a letter that is not
+    /// being replayed.
+    pub fn release(&mut self, release: Release) -> Result<(), StoreError> {
+        match release {
+            Release::Held { fence } => self.check_held(fence)?,
+            Release::Forced if self.state == LetterState::Replaying => self.fence += 1,
+            Release::Forced => {
+                let message =
+                    format!("letter {} is {}: only a replaying letter can be released", self.letter_id, self.state);
+                return Err(StoreError::new(StoreErrorKind::Conflict, message));
+            }
+        }
+        self.leave_replay();
+        Ok(())
+    }
+
+    /// Whether its lease has run out.
+    pub fn is_expired(&self, now: SystemTime) -> bool {
+        self.state == LetterState::Replaying && self.lease_until.is_none_or(|end| end < now)
+    }
+
+    /// Takes back a lease that has run out: a crash, which is an attempt too. Returns what goes into the history.
+    pub fn reap(&mut self, now: SystemTime) -> HistoryEntry {
+        self.crashes = self.crashes.saturating_add(1);
+        self.attempts = self.attempts.saturating_add(1);
+        let owner = self.owner.take().unwrap_or_default();
+        let message = format!("the lease of {owner} ran out");
+        self.leave_replay();
+        if self.crashes >= self.max_crashes {
+            self.close(LetterState::Abandoned, now);
+        }
+        HistoryEntry::bare(self.fence, AttemptOutcome::Crashed, now, message)
+    }
+
+    fn check_held(&self, fence: u64) -> Result<(), StoreError> {
+        if self.is_held(fence) {
+            return Ok(());
+        }
+        let message = format!(
+            "letter {}: fence {fence} holds no lease; the letter is {} with fence {}",
+            self.letter_id, self.state, self.fence
+        );
+        Err(StoreError::new(StoreErrorKind::StaleLease, message))
+    }
+
+    fn fail(&mut self, failure: &Failure) {
+        self.reason = failure.reason;
+        self.disposition = failure.disposition;
+        self.class.clone_from(&failure.class);
+        self.code = failure.code;
+        self.error_class = failure.error_class();
+        self.error_type.clone_from(&failure.error_type);
+        self.error_message.clone_from(&failure.error_message);
+        self.fingerprint =
+            fingerprint(&self.kind, failure.class.as_deref(), &failure.error_type, &failure.error_message);
+    }
+
+    fn point_to(&mut self, revision: u32, json: &str) {
+        self.payload_revision = revision;
+        self.payload_size = Some(json.len() as u64);
+        self.payload_altered = false;
+    }
+
+    /// A new failure of a closed job: open, with a renewed allowance, and no result of an earlier replay is taken.
+    fn reopen(&mut self) {
+        self.state = LetterState::Parked;
+        self.closed_at = None;
+        self.fence += 1;
+        self.replay_after = None;
+        self.max_replays = self.replays.saturating_add(MAX_REPLAYS);
+        self.max_crashes = self.crashes.saturating_add(MAX_CRASHES);
+    }
+
+    fn leave_replay(&mut self) {
+        self.state = LetterState::Parked;
+        self.owner = None;
+        self.lease_until = None;
+        self.failed_again = false;
+    }
+
+    fn close(&mut self, state: LetterState, now: SystemTime) {
+        self.state = state;
+        self.closed_at = Some(now);
+        self.replay_after = None;
+        if !state.is_owed() {
+            self.not_before = None;
+        }
+    }
+}
+
+impl Finish {
+    /// What goes into the letter's history.
+    pub fn entries(&self, now: SystemTime) -> Vec<HistoryEntry> {
+        let mut entries: Vec<_> =
+            self.history.iter().map(|record| HistoryEntry::replayed(self.fence, record)).collect();
+        let last = match &self.outcome {
+            ReplayOutcome::Recovered => Some((AttemptOutcome::Succeeded, None)),
+            ReplayOutcome::Gone(failure) => Some((AttemptOutcome::Gone, Some(failure))),
+            ReplayOutcome::Failed(failure) if entries.is_empty() => Some((AttemptOutcome::Failed, Some(failure))),
+            ReplayOutcome::Failed(_) => None,
+        };
+        if let Some((outcome, failure)) = last {
+            let mut entry = HistoryEntry::bare(self.fence, outcome, now, "");
+            entry.attempt = self.attempts.max(1);
+            if let Some(failure) = failure {
+                entry.class.clone_from(&failure.class);
+                entry.code = failure.code;
+                entry.message.clone_from(&failure.error_message);
+            }
+            entries.push(entry);
+        }
+        entries
+    }
+}
+
+/// `now` and `span` after it, in whole milliseconds; far future where the sum has no representation.
+pub fn lease_end(now: SystemTime, span: Duration) -> SystemTime {
+    let end = now.checked_add(span).or_else(|| now.checked_add(Duration::from_secs(100 * 365 * 86_400)));
+    whole_millis(end.unwrap_or(now))
+}
