@@ -21,7 +21,7 @@ mod stop;
 mod verdict;
 
 pub use backoff::Backoff;
-pub use classify::Classify;
+pub use classify::{Classify, StatusRules};
 pub use jitter::Jitter;
 pub use policy::{Plan, Policy, PolicyError, Retries};
 pub use stop::StopReason;

@@ -1,6 +1,10 @@
 //! Turning an error into a [`Verdict`].
 
+mod status_rules;
+
 use crate::verdict::Verdict;
+
+pub use status_rules::StatusRules;
 
 /// Says what should happen after a failure. Derive it, or write it by hand.
 ///
