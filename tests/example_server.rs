@@ -14,7 +14,7 @@ mod support;
 type Outcome = Result<(), Box<dyn Error>>;
 
 fn client() -> reqwest::Client {
-    support::http::client(Duration::from_secs(30)).expect("the client builds")
+    support::http::client(Duration::from_secs(30), 0).expect("the client builds")
 }
 
 async fn ask(server: &Server, prompt: &str) -> reqwest::Result<reqwest::Response> {
@@ -76,7 +76,7 @@ async fn scripts_run_in_order_and_the_last_answer_stays() -> Outcome {
 async fn a_hanging_answer_runs_into_the_clients_limit() -> Outcome {
     let server = Server::start(Plan::good().script("worker:u", [Reply::Hang])).await?;
     let url = format!("{}/fetch?url=u", server.url());
-    let error = support::http::client(Duration::from_millis(200))?.get(url).send().await.unwrap_err();
+    let error = support::http::client(Duration::from_millis(200), 0)?.get(url).send().await.unwrap_err();
     assert!(error.is_timeout(), "{error:?}");
     Ok(())
 }

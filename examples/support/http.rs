@@ -3,16 +3,26 @@
 use std::error::Error;
 use std::time::Duration;
 
+use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::redirect;
 
-/// A client with a limit per request, TLS by rustls, and no redirects: a header with a key would follow them.
+use super::time::scaled;
+
+/// A client with a limit per request and TLS by rustls. A client that sends a key in a header follows no redirects: the
+/// header would follow as well.
 ///
 /// # Errors
 /// What the TLS set-up says.
-pub fn client(timeout: Duration) -> Result<reqwest::Client, reqwest::Error> {
+pub fn client(timeout: Duration, redirects: usize) -> Result<reqwest::Client, reqwest::Error> {
     // The first one counts; a second call finds it installed.
     drop(rustls::crypto::ring::default_provider().install_default());
-    reqwest::Client::builder().timeout(timeout).redirect(redirect::Policy::none()).build()
+    let redirects = if redirects == 0 { redirect::Policy::none() } else { redirect::Policy::limited(redirects) };
+    reqwest::Client::builder().timeout(timeout).redirect(redirects).build()
+}
+
+/// How long a request may take: 30 s, scaled as waits are, but never so short that a server under load looks dead.
+pub fn time_limit(local: bool) -> Duration {
+    if local { Duration::from_secs(2) } else { scaled(Duration::from_secs(30)).max(Duration::from_secs(5)) }
 }
 
 /// The whole story of an error on one line, without its URL: URLs carry keys.
@@ -27,4 +37,9 @@ pub fn describe(error: reqwest::Error) -> String {
         cause = inner.source();
     }
     text
+}
+
+/// The text of a `Retry-After` header.
+pub fn retry_after(headers: &HeaderMap) -> Option<&str> {
+    headers.get(RETRY_AFTER)?.to_str().ok()
 }

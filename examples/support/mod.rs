@@ -5,5 +5,6 @@
 
 pub mod http;
 pub mod plan;
+pub mod progress;
 pub mod server;
 pub mod time;
