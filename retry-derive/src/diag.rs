@@ -5,7 +5,7 @@
 //! other) from reaching users as one.
 
 use std::cell::RefCell;
-use std::fmt::Display;
+use std::fmt::{Display, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use proc_macro2::{Span, TokenStream};
@@ -104,7 +104,7 @@ impl Reported<'_> {
 
     fn line(self, kind: &str, text: &dyn Display) -> Self {
         if let Some(entry) = self.diag.errors.borrow_mut().as_mut().and_then(|errors| errors.get_mut(self.index)) {
-            entry.text.push_str(&format!("\n  = {kind}: {text}"));
+            let _ = write!(entry.text, "\n  = {kind}: {text}");
         }
         self
     }
@@ -123,7 +123,7 @@ impl Entry {
 
 /// Runs a macro so that a bug in it is a readable compile error beside `keep` (what must stay of the user's item), never
 /// a panic.
-pub(crate) fn guarded(name: &str, keep: TokenStream, run: impl FnOnce() -> TokenStream) -> TokenStream {
+pub(crate) fn guarded(name: &str, keep: &TokenStream, run: impl FnOnce() -> TokenStream) -> TokenStream {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         let said = (panic.downcast_ref::<&str>().copied())
             .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
@@ -171,7 +171,7 @@ mod tests {
     fn unread_errors_are_a_bug_that_users_see_as_an_error() {
         let out = guarded(
             "#[derive(Classify)]",
-            quote!(
+            &quote!(
                 struct Kept;
             ),
             || {

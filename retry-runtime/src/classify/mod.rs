@@ -1,9 +1,11 @@
 //! Turning an error into a [`Verdict`].
 
+mod fields;
 mod status_rules;
 
 use crate::verdict::Verdict;
 
+pub use fields::{MessageField, RetryAfterField, StatusField};
 pub use status_rules::StatusRules;
 
 /// Says what should happen after a failure. Derive it, or write it by hand.
@@ -51,4 +53,4 @@ macro_rules! through {
     )*};
 }
 
-through!(&T, &mut T, std::rc::Rc<T>, std::sync::Arc<T>);
+through!(&T, &mut T, Box<T>, std::rc::Rc<T>, std::sync::Arc<T>);

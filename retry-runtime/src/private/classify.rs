@@ -2,6 +2,29 @@
 
 use std::fmt::{Debug, Display};
 use std::ops::Deref;
+use std::time::Duration;
+
+use crate::classify::StatusRules;
+use crate::verdict::Verdict;
+
+/// The verdict of rules about a status and a message.
+pub fn by_rules(rules: &StatusRules, status: Option<i64>, message: &str) -> Verdict {
+    rules.verdict(status, message)
+}
+
+/// A verdict under a class of the user's own.
+pub const fn with_class(mut verdict: Verdict, class: &'static str) -> Verdict {
+    verdict.class = class;
+    verdict
+}
+
+/// A verdict with the wait that the server asked for, if it did.
+pub const fn with_hint(mut verdict: Verdict, hint: Option<Duration>) -> Verdict {
+    if hint.is_some() {
+        verdict.retry_after = hint;
+    }
+    verdict
+}
 
 /// Finds a text for a value without asking anything of its type: by `Display`, else by `Debug`, else none.
 ///

@@ -1,0 +1,184 @@
+//! From the model to code. Nothing is decided here.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{GenericParam, Generics};
+
+use super::model::{Answer, Asked, Case, Details, Model, Role};
+use super::table::{DISPOSITIONS, Word};
+use super::tokens::{mentions, ours, repeated};
+
+// Input:  enum E { #[classify(retryable)] Busy, #[classify(transparent)] Inner(T) }
+// Output: impl<T> Classify for E<T> where T: Classify {
+//             fn classify(&self) -> Verdict {
+//                 match *self {
+//                     Self::Busy { .. } => Verdict::new(Disposition::Retryable, "busy"),
+//                     Self::Inner { 0: ref inner, .. } => <T as Classify>::classify(inner),
+//                 }
+//             }
+//             fn describe(&self) -> Option<String> { Probe::new(self).__retry_describe() }
+//         }
+pub(super) fn expand(model: &Model<'_>) -> TokenStream {
+    let krate = &model.krate;
+    let arms = model.cases.iter().map(|case| arm(model, case));
+    let generics = bounded(model);
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let (_, type_generics, _) = model.input.generics.split_for_impl();
+    let [impl_generics, type_generics, where_clause] =
+        [impl_generics.to_token_stream(), type_generics.to_token_stream(), where_clause.to_token_stream()]
+            .map(repeated);
+    let name = repeated(model.input.ident.to_token_stream());
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #krate::Classify for #name #type_generics #where_clause {
+            fn classify(&self) -> #krate::Verdict {
+                match *self {
+                    #(#arms)*
+                }
+            }
+
+            fn describe(&self) -> #krate::__private::Option<#krate::__private::String> {
+                #krate::__private::classify::Probe::new(self).__retry_describe()
+            }
+        }
+    }
+}
+
+/// `Self::Variant { 0: ref status, .. } => verdict,`
+fn arm(model: &Model<'_>, case: &Case<'_>) -> TokenStream {
+    let krate = &model.krate;
+    let head = case.variant.map(|variant| {
+        let variant = repeated(variant.to_token_stream());
+        quote!(::#variant)
+    });
+    let fields = case.asked().into_iter().map(|(role, asked)| {
+        let member = repeated(asked.member.to_token_stream());
+        let name = binding(role, asked);
+        quote!(#member: ref #name,)
+    });
+    let verdict = match &case.answer {
+        Answer::Fixed { word, class, details } => {
+            let disposition = disposition(*word);
+            let verdict = quote!(#krate::Verdict::new(#krate::Disposition::#disposition, #class));
+            with_details(krate, &verdict, details)
+        }
+        Answer::Rules { status, message, rules, class, details } => {
+            let none = quote!(#krate::__private::Option::None);
+            let status = status.as_ref().map_or(none, |asked| read(krate, Role::Status, asked));
+            let message = message.as_ref().map_or(quote!(""), |asked| {
+                let message = read(krate, Role::Message, asked);
+                quote!(&#message)
+            });
+            let rules = rules
+                .as_ref()
+                .map_or_else(|| quote!(#krate::classify::StatusRules::HTTP), |path| repeated(path.to_token_stream()));
+            let verdict = quote!(#krate::__private::classify::by_rules(&#rules, #status, #message));
+            let verdict = match class {
+                Some(class) => quote!(#krate::__private::classify::with_class(#verdict, #class)),
+                None => verdict,
+            };
+            with_details(krate, &verdict, details)
+        }
+        Answer::Transparent(inner) => read(krate, Role::Transparent, inner),
+        Answer::With(path) => {
+            let function = repeated(path.to_token_stream());
+            let local = Ident::new("__retry_with", ours(path.span()));
+            quote! {{
+                let #local: fn(&Self) -> #krate::Verdict = #function;
+                #local(self)
+            }}
+        }
+    };
+    quote!(Self #head { #(#fields)* .. } => #verdict,)
+}
+
+fn with_details(krate: &TokenStream, verdict: &TokenStream, details: &Details<'_>) -> TokenStream {
+    let mut verdict = verdict.clone();
+    if let Some(asked) = &details.retry_after {
+        let hint = read(krate, Role::RetryAfter, asked);
+        verdict = quote!(#krate::__private::classify::with_hint(#verdict, #hint));
+    }
+    if details.outcome_unknown {
+        verdict = quote!(#krate::Verdict::outcome_unknown(#verdict));
+    }
+    verdict
+}
+
+/// `<FieldType as Trait>::method(binding)`: the compiler underlines the field's type when it cannot be asked.
+fn read(krate: &TokenStream, role: Role, asked: &Asked<'_>) -> TokenStream {
+    let name = binding(role, asked);
+    let ty = repeated(asked.ty.to_token_stream());
+    let (path, method) = (role_trait(krate, role), role_method(role));
+    quote_spanned!(ours(asked.ty.span())=> <#ty as #path>::#method(#name))
+}
+
+fn role_trait(krate: &TokenStream, role: Role) -> TokenStream {
+    match role {
+        Role::Transparent => quote!(#krate::Classify),
+        Role::Status => quote!(#krate::classify::StatusField),
+        Role::Message => quote!(#krate::classify::MessageField),
+        Role::RetryAfter => quote!(#krate::classify::RetryAfterField),
+    }
+}
+
+fn role_method(role: Role) -> Ident {
+    format_ident!(
+        "{}",
+        match role {
+            Role::Transparent => "classify",
+            Role::Status => "status",
+            Role::Message => "message",
+            Role::RetryAfter => "retry_after",
+        }
+    )
+}
+
+/// A name that no constant in scope has: a pattern would compare with that instead of binding.
+fn binding(role: Role, asked: &Asked<'_>) -> Ident {
+    let name = match role {
+        Role::Transparent => "__retry_inner",
+        Role::Status => "__retry_status",
+        Role::Message => "__retry_message",
+        Role::RetryAfter => "__retry_hint",
+    };
+    Ident::new(name, asked.ty.span().resolved_at(Span::mixed_site()))
+}
+
+fn disposition(word: Word) -> Ident {
+    let name = DISPOSITIONS.iter().find(|(found, ..)| *found == word).map_or("Unknown", |(.., name)| name);
+    format_ident!("{name}")
+}
+
+/// The type's generics with a bound for every asked field whose type depends on a parameter, and no other. A field that
+/// leads back to the type itself gets none: the implementation being written is its own proof.
+fn bounded(model: &Model<'_>) -> Generics {
+    let krate = &model.krate;
+    let mut generics = model.input.generics.clone();
+    let parameters: Vec<String> = generics
+        .params
+        .iter()
+        .filter_map(|parameter| match parameter {
+            GenericParam::Type(parameter) => Some(parameter.ident.to_string()),
+            GenericParam::Const(parameter) => Some(parameter.ident.to_string()),
+            GenericParam::Lifetime(_) => None,
+        })
+        .collect();
+    if parameters.is_empty() {
+        return generics;
+    }
+    let itself = ["Self".to_string(), model.input.ident.to_string()];
+    let mut seen = Vec::new();
+    for (role, asked) in model.cases.iter().flat_map(Case::asked) {
+        let ty = asked.ty.to_token_stream();
+        let once = (role, ty.to_string());
+        if seen.contains(&once) || !mentions(ty.clone(), &parameters) || mentions(ty.clone(), &itself) {
+            continue;
+        }
+        seen.push(once);
+        let path = role_trait(krate, role);
+        let predicate = syn::parse_quote_spanned!(asked.ty.span()=> #ty: #path);
+        generics.make_where_clause().predicates.push(predicate);
+    }
+    generics
+}
