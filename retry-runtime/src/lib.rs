@@ -9,6 +9,7 @@ pub mod classify;
 pub mod counters;
 pub mod dead_letter;
 pub mod error;
+pub mod hints;
 pub mod id;
 mod jitter;
 pub mod ledger;
