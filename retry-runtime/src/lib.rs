@@ -19,6 +19,8 @@ mod policy;
 mod random;
 pub mod reply;
 mod stop;
+#[cfg(feature = "test-util")]
+pub mod testing;
 mod verdict;
 
 pub use backoff::Backoff;

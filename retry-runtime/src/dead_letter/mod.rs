@@ -3,6 +3,7 @@
 mod aggregate;
 mod claim;
 mod clock;
+pub(crate) mod executor;
 mod filter;
 mod fingerprint;
 mod letter;

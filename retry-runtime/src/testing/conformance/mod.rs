@@ -1,0 +1,62 @@
+//! The rules of sinks, stores, ledgers and counters, as checks for whoever writes one.
+//!
+//! Each check is named, carries the number of the rule it proves, and gets a fresh store on a clock that stands still.
+//! No asynchronous runtime is needed; a store whose futures need one is checked inside that runtime's context.
+//!
+//! ```
+//! use retry_runtime::dead_letter::MemoryStore;
+//! use retry_runtime::testing::conformance;
+//!
+//! conformance::store(MemoryStore::with_clock).assert_passed();
+//! conformance::ledger(MemoryStore::with_clock).assert_passed();
+//! conformance::counters(MemoryStore::with_clock).assert_passed();
+//! ```
+
+mod counters;
+mod ledger;
+mod lifecycle;
+mod park;
+mod read;
+mod replay;
+mod report;
+mod sink;
+mod support;
+
+use crate::counters::DailyCounters;
+use crate::dead_letter::{DeadLetterSink, DeadLetterStore, StoreClock};
+use crate::ledger::AttemptLedger;
+
+pub use report::{Outcome, Report};
+use support::{Bench, SinkBench, run};
+
+/// Checks a sink alone: that it answers, keeps, and takes a letter sent again for the same one. `make` gives a fresh sink.
+pub fn sink<S: DeadLetterSink>(make: impl Fn() -> S) -> Report {
+    run(sink::checks(), || SinkBench { sink: make(), count: None })
+}
+
+/// Checks a sink alone, and by `count` that it keeps each letter once.
+pub fn sink_counting<S: DeadLetterSink>(make: impl Fn() -> S, count: impl Fn(&S) -> u64) -> Report {
+    run(sink::checks(), || SinkBench { sink: make(), count: Some(&count) })
+}
+
+/// Checks a store, its sink included. `make` gives a fresh, empty store on the clock.
+pub fn store<S: DeadLetterStore>(make: impl Fn(StoreClock) -> S) -> Report {
+    let mut report = sink_counting(
+        || make(StoreClock::system()),
+        |store| support::done(store.count(crate::dead_letter::Filter::all())).unwrap_or(u64::MAX),
+    );
+    for checks in [park::checks(), replay::checks(), lifecycle::checks(), read::checks()] {
+        report.extend(run(checks, || Bench::new(&make)));
+    }
+    report
+}
+
+/// Checks an attempt ledger. `make` gives a fresh, empty ledger on the clock.
+pub fn ledger<L: AttemptLedger>(make: impl Fn(StoreClock) -> L) -> Report {
+    run(ledger::checks(), || Bench::new(&make))
+}
+
+/// Checks daily counters. `make` gives fresh, empty counters on the clock.
+pub fn counters<C: DailyCounters>(make: impl Fn(StoreClock) -> C) -> Report {
+    run(counters::checks(), || Bench::new(&make))
+}

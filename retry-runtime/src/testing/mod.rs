@@ -1,0 +1,3 @@
+//! Aids for tests (feature `test-util`).
+
+pub mod conformance;
