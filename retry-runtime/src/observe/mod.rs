@@ -4,6 +4,7 @@
 //! first-try success.
 
 use std::fmt;
+use std::io::Write;
 use std::sync::OnceLock;
 
 /// Something an operator should know.
@@ -41,14 +42,21 @@ impl Notice {
         Self { level: Level::Error, ..Self::warning(name, operation, message) }
     }
 
-    /// Says it: to the listener, or on stderr. A panicking listener is caught, and the line goes to stderr.
-    pub fn say(self) {
+    /// Says it: to the listener, or on stderr. A panicking listener is caught, and the line goes to stderr. Tells whether
+    /// a listener heard it.
+    pub fn say(self) -> bool {
         let heard = LISTENER
             .get()
             .is_some_and(|listener| std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| listener(&self))).is_ok());
         if !heard {
-            eprintln!("{self}");
+            self.print();
         }
+        heard
+    }
+
+    /// Writes it to stderr in one piece, so that lines of several threads stay whole. A closed stderr stops nobody.
+    pub(crate) fn print(&self) {
+        let _unread = std::io::stderr().write_all(format!("{self}\n").as_bytes());
     }
 }
 
