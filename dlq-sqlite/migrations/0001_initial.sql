@@ -40,7 +40,6 @@ CREATE TABLE letter(
   -- times
   not_before          INTEGER NOT NULL DEFAULT 0,         -- a server asked for it; 0: nobody did
   replay_after        INTEGER NOT NULL DEFAULT 0,         -- the back-off of standing workers; 0: none
-  due_at              INTEGER NOT NULL DEFAULT 0,         -- the later of the two
   first_seen          INTEGER NOT NULL,
   last_seen           INTEGER NOT NULL,
   parked_at           INTEGER NOT NULL,
@@ -49,18 +48,19 @@ CREATE TABLE letter(
   closed_reason       TEXT,
   -- the payload
   payload_revision    INTEGER NOT NULL DEFAULT 0 CHECK(payload_revision >= 0),  -- 0: none stored
+  payload_size        INTEGER,                            -- of that revision, before encoding
   payload_altered     INTEGER NOT NULL DEFAULT 0 CHECK(payload_altered IN(0, 1)),
   payload_error       TEXT,                               -- how serialising it failed
   sequence_key        TEXT,
   writer              TEXT NOT NULL,
   CHECK((state = 'replaying') = (lease_until IS NOT NULL)),
   CHECK((state = 'replaying') = (owner IS NOT NULL)),
-  CHECK((state IN('recovered','discarded','abandoned')) = (closed_at IS NOT NULL)),
-  CHECK(due_at = max(not_before, replay_after))
+  CHECK((state IN('recovered','discarded','abandoned')) = (closed_at IS NOT NULL))
 ) STRICT;
 
-CREATE UNIQUE INDEX letter_job ON letter(scope, kind, job_id);
-CREATE INDEX letter_claim ON letter(scope, kind, due_at, seq) WHERE state = 'parked';
+-- The job before the kind: a job is also looked for by its id alone.
+CREATE UNIQUE INDEX letter_job ON letter(scope, job_id, kind);
+CREATE INDEX letter_claim ON letter(scope, kind, not_before, seq) WHERE state = 'parked';
 CREATE INDEX letter_lease ON letter(lease_until) WHERE state = 'replaying';
 CREATE INDEX letter_seen ON letter(state, last_seen, seq);
 CREATE INDEX letter_group ON letter(state, fingerprint, error_class, last_seen);

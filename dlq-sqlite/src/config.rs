@@ -1,7 +1,12 @@
 //! How a store is opened.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use retry_runtime::dead_letter::{DEFAULT_SCOPE, StoreClock};
+
+use crate::error::OpenError;
+use crate::store::SqliteStore;
 
 /// What survives a loss of power.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -35,6 +40,8 @@ pub(crate) struct Settings {
     pub(crate) busy_timeout: Duration,
     /// All tries at a lock together.
     pub(crate) busy_limit: Duration,
+    /// The size of the file that is deleted when the disk is full.
+    pub(crate) reserve: u64,
 }
 
 impl Settings {
@@ -46,6 +53,114 @@ impl Settings {
             network_file_system: false,
             busy_timeout: Duration::from_secs(1),
             busy_limit: Duration::from_secs(5),
+            reserve: 4 << 20,
         }
+    }
+}
+
+/// Everything that can be set before a store is opened.
+///
+/// ```no_run
+/// use dlq_sqlite::{Durability, SqliteStore};
+///
+/// # fn main() -> Result<(), dlq_sqlite::OpenError> {
+/// let store = SqliteStore::options("var/jobs.db").durability(Durability::Normal).open()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "options do nothing before `open`"]
+pub struct SqliteOptions {
+    pub(crate) settings: Settings,
+    pub(crate) clock: StoreClock,
+    pub(crate) scope: String,
+    pub(crate) read_only: bool,
+    pub(crate) spill_dirs: Option<Vec<PathBuf>>,
+}
+
+impl SqliteOptions {
+    pub(crate) fn new(path: &Path) -> Self {
+        Self {
+            settings: Settings::new(path.to_owned()),
+            clock: StoreClock::system(),
+            scope: DEFAULT_SCOPE.to_owned(),
+            read_only: false,
+            spill_dirs: None,
+        }
+    }
+
+    /// Whether a store is made where there is none; yes by default. With `false` a missing, empty or foreign file is an
+    /// error.
+    pub fn create(mut self, create: bool) -> Self {
+        self.settings.create = create;
+        self
+    }
+
+    /// What survives a loss of power; everything by default.
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.settings.durability = durability;
+        self
+    }
+
+    /// The part of the file this store is about; `default` by default. Letters of other scopes are neither seen nor
+    /// merged.
+    pub fn scope(mut self, scope: impl Into<String>) -> Self {
+        self.scope = scope.into();
+        self
+    }
+
+    /// How long another process's lock is waited for, all tries together; 5 s by default, at most 1 s a try. After that
+    /// letters go to the spill file, and the store is tried again every 5 s.
+    pub fn busy_limit(mut self, limit: Duration) -> Self {
+        self.settings.busy_limit = limit;
+        self.settings.busy_timeout = limit.min(Duration::from_secs(1));
+        self
+    }
+
+    /// Where letters are spilled when the store fails, the first directory that can be written; by default the database's
+    /// own, then `dlq` in the user's state directory.
+    pub fn spill_dirs(mut self, directories: impl IntoIterator<Item = impl Into<PathBuf>>) -> Self {
+        self.spill_dirs = Some(directories.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// The size of a file beside the database that is deleted when the disk is full, so that the last letters still find
+    /// room; 4 MiB by default, 0 for none.
+    pub fn reserve(mut self, bytes: u64) -> Self {
+        self.settings.reserve = bytes;
+        self
+    }
+
+    /// Takes a file on a network file system, in the slow mode that only one process can use. Refused by default: SQLite's
+    /// locks do not hold there.
+    pub fn network_file_system(mut self, allowed: bool) -> Self {
+        self.settings.network_file_system = allowed;
+        self
+    }
+
+    /// The store's clock; the system's by default.
+    pub fn clock(mut self, clock: StoreClock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Opens for reading and writing.
+    ///
+    /// # Errors
+    /// [`OpenError`]. A store that is there but cannot be written at the moment opens all the same: its letters go to the
+    /// spill file, and it is tried again.
+    pub fn open(self) -> Result<SqliteStore, OpenError> {
+        SqliteStore::start(self)
+    }
+
+    /// Opens for reading: nothing is made and nothing is changed. Verbs that change something are refused as `ReadOnly`;
+    /// letters go to the spill file.
+    ///
+    /// # Errors
+    /// [`OpenError`]; a missing or empty file is one.
+    pub fn open_read_only(mut self) -> Result<SqliteStore, OpenError> {
+        self.read_only = true;
+        self.settings.create = false;
+        SqliteStore::start(self)
     }
 }

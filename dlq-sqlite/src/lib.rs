@@ -3,9 +3,20 @@
 // Used by the store, which follows.
 #![allow(dead_code)]
 
+mod claim;
 mod config;
+mod counters;
 mod error;
+mod filter;
+mod ledger;
+mod letters;
 mod open;
+mod park;
+mod reader;
+mod rows;
+mod store;
+mod worker;
 
-pub use config::Durability;
+pub use config::{Durability, SqliteOptions};
 pub use error::OpenError;
+pub use store::SqliteStore;

@@ -8,11 +8,11 @@ use crate::error::OpenError;
 /// "DLQ1" in a SQLite header.
 pub(crate) const APPLICATION_ID: i64 = 0x444C_5131;
 
-/// Every migration, in order; the position is its version minus one.
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/0001_initial.sql")];
+/// Every migration with the version it leads to, in order.
+const MIGRATIONS: &[(i64, &str)] = &[(1, include_str!("../../migrations/0001_initial.sql"))];
 
 /// The schema this program writes.
-pub(crate) const VERSION: i64 = MIGRATIONS.len() as i64;
+pub(crate) const VERSION: i64 = 1;
 
 /// The oldest schema version whose programs can read what this one writes.
 pub(crate) const MIN_READER: i64 = 1;
@@ -58,7 +58,7 @@ pub(crate) fn look(connection: &Connection, settings: &Settings) -> Result<Found
 /// two processes that start together run each migration once.
 pub(crate) fn migrate(connection: &mut Connection, settings: &Settings) -> Result<(), OpenError> {
     let path = &settings.path;
-    for (version, sql) in (1_i64..).zip(MIGRATIONS) {
+    for &(version, sql) in MIGRATIONS {
         let transaction = connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(OpenError::sqlite("lock for migration", path))?;

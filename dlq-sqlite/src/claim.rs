@@ -1,0 +1,165 @@
+//! Replays: taking letters, keeping their leases, writing results (STORE S1, D12, D13, D15, D16).
+
+use std::time::{Duration, SystemTime};
+
+use retry_runtime::dead_letter::{
+    Actor, ClaimRequest, Claimed, Finish, HistoryEntry, LetterRow, LetterState, Release, to_millis,
+};
+use retry_runtime::error::{StoreError, StoreErrorKind};
+use rusqlite::types::Value;
+use rusqlite::{OptionalExtension, params, params_from_iter};
+
+use crate::filter::Condition;
+use crate::letters;
+use crate::rows::{self, Tx, stored};
+
+/// What a verb gives: the outer error undoes it, the inner one is an answer that is kept.
+pub(crate) type Verdict<T> = rusqlite::Result<Result<T, StoreError>>;
+
+/// How many expired leases one statement takes back.
+const REAP_AT_ONCE: u32 = 100;
+
+/// Takes parked letters that are due, after taking back the leases that have run out.
+pub(crate) fn claim(tx: Tx<'_>, request: &ClaimRequest, actor: &Actor) -> rusqlite::Result<Vec<Claimed>> {
+    reap(tx, actor)?;
+    let mut claimed = Vec::new();
+    for mut row in due(tx, request)? {
+        row.claim(request, tx.now);
+        tx.connection
+            .prepare_cached(
+                "UPDATE letter SET state = ?2, fence = ?3, owner = ?4, lease_until = ?5, failed_again = ?6 WHERE seq = ?1",
+            )?
+            .execute(params![
+                stored(row.seq),
+                row.state.as_str(),
+                stored(row.fence),
+                row.owner,
+                row.lease_until.map(to_millis),
+                row.failed_again
+            ])?;
+        let states = (Some(LetterState::Parked), Some(row.state));
+        rows::event(tx, Some(row.seq), "claimed", Some(actor), states, &request.owner)?;
+        let payload = letters::payload(tx.connection, &row)?;
+        claimed.push(Claimed::new(row, payload));
+    }
+    Ok(claimed)
+}
+
+/// The letters to take, the ones due longest first. One question per kind: each is answered by the claim index in order,
+/// where a single question over all kinds would sort everything that is due.
+fn due(tx: Tx<'_>, request: &ClaimRequest) -> rusqlite::Result<Vec<LetterRow>> {
+    let mut kinds: Vec<&String> = request.kinds.iter().collect();
+    kinds.sort();
+    kinds.dedup();
+    let mut found = Vec::new();
+    for kind in kinds {
+        if !request.filter.kinds.is_empty() && !request.filter.kinds.contains(kind) {
+            continue;
+        }
+        let mut filter = request.filter.clone();
+        filter.kinds = vec![kind.clone()];
+        let mut condition = Condition::of(tx.scope, &filter).in_state(&filter, LetterState::Parked);
+        let now = || [Value::Integer(tx.millis())];
+        if !request.ignore_not_before {
+            condition.and("not_before <= ?", now());
+        }
+        if !request.ignore_backoff {
+            condition.and("replay_after <= ?", now());
+        }
+        condition.values.push(Value::Integer(i64::from(request.limit)));
+        let sql =
+            format!("SELECT {} FROM letter WHERE {} ORDER BY not_before, seq LIMIT ?", rows::LETTER, condition.sql);
+        let mut statement = tx.connection.prepare_cached(&sql)?;
+        let rows = statement.query_map(params_from_iter(condition.values), rows::letter)?;
+        found.extend(rows.collect::<rusqlite::Result<Vec<_>>>()?);
+    }
+    found.sort_by_key(|row| (row.not_before, row.seq));
+    found.truncate(usize::try_from(request.limit).unwrap_or(usize::MAX));
+    Ok(found)
+}
+
+/// Takes back every lease that has run out.
+pub(crate) fn reap(tx: Tx<'_>, actor: &Actor) -> rusqlite::Result<Vec<LetterRow>> {
+    let mut reaped = Vec::new();
+    loop {
+        // Without the hint the planner prefers the equality on `state` of another index, and sorts.
+        let expired = tx
+            .connection
+            .prepare_cached(&format!(
+                "SELECT {} FROM letter INDEXED BY letter_lease
+                 WHERE state = 'replaying' AND lease_until < ?1 ORDER BY lease_until LIMIT ?2",
+                rows::LETTER
+            ))?
+            .query_map(params![tx.millis(), REAP_AT_ONCE], rows::letter)?
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        if expired.is_empty() {
+            return Ok(reaped);
+        }
+        for mut row in expired {
+            let entry = row.reap(tx.now);
+            rows::save(tx, &row, closing(&row, actor))?;
+            rows::add_history(tx, row.seq, &[entry])?;
+            let states = (Some(LetterState::Replaying), Some(row.state));
+            rows::event(tx, Some(row.seq), "lease_expired", Some(actor), states, "")?;
+            reaped.push(row);
+        }
+    }
+}
+
+/// Writes a replay's result: row, history and event together.
+pub(crate) fn finish(tx: Tx<'_>, result: &Finish, actor: &Actor) -> Verdict<LetterRow> {
+    let Some(mut row) = find(tx, &result.letter_id)? else { return Ok(Err(unknown(&result.letter_id))) };
+    let before = row.state;
+    let entries = result.entries(tx.now);
+    if let Err(stale) = row.finish(result, tx.now) {
+        let late: Vec<_> = entries.into_iter().map(HistoryEntry::late).collect();
+        rows::add_history(tx, row.seq, &late)?;
+        rows::event(tx, Some(row.seq), "late_result", Some(actor), (Some(before), Some(before)), "")?;
+        return Ok(Err(stale));
+    }
+    rows::save(tx, &row, closing(&row, actor))?;
+    rows::add_history(tx, row.seq, &entries)?;
+    rows::event(tx, Some(row.seq), "replayed", Some(actor), (Some(before), Some(row.state)), row.reason.as_str())?;
+    Ok(Ok(row))
+}
+
+/// Extends a lease from now.
+pub(crate) fn extend(tx: Tx<'_>, letter_id: &str, fence: u64, lease: Duration) -> Verdict<SystemTime> {
+    let Some(mut row) = find(tx, letter_id)? else { return Ok(Err(unknown(letter_id))) };
+    let end = match row.extend(fence, lease, tx.now) {
+        Ok(end) => end,
+        Err(stale) => return Ok(Err(stale)),
+    };
+    tx.connection
+        .prepare_cached("UPDATE letter SET lease_until = ?2 WHERE seq = ?1 AND state = 'replaying' AND fence = ?3")?
+        .execute(params![stored(row.seq), to_millis(end), stored(fence)])?;
+    Ok(Ok(end))
+}
+
+/// Puts a letter back without a result.
+pub(crate) fn release(tx: Tx<'_>, letter_id: &str, release: Release, actor: &Actor) -> Verdict<LetterRow> {
+    let Some(mut row) = find(tx, letter_id)? else { return Ok(Err(unknown(letter_id))) };
+    let before = row.state;
+    if let Err(refused) = row.release(release) {
+        return Ok(Err(refused));
+    }
+    rows::save(tx, &row, None)?;
+    rows::event(tx, Some(row.seq), "released", Some(actor), (Some(before), Some(row.state)), "")?;
+    Ok(Ok(row))
+}
+
+fn find(tx: Tx<'_>, letter_id: &str) -> rusqlite::Result<Option<LetterRow>> {
+    tx.connection
+        .prepare_cached(&format!("SELECT {} FROM letter WHERE id = ?1 AND +scope = ?2", rows::LETTER))?
+        .query_row(params![letter_id, tx.scope], rows::letter)
+        .optional()
+}
+
+fn unknown(letter_id: &str) -> StoreError {
+    StoreError::new(StoreErrorKind::Invalid, format!("no letter `{letter_id}` in this store"))
+}
+
+/// Who closed the letter, and how, where this change closed it.
+fn closing<'a>(row: &LetterRow, actor: &'a Actor) -> Option<(&'a str, &'static str)> {
+    row.state.is_closed().then(|| (actor.name.as_str(), row.state.as_str()))
+}

@@ -1,0 +1,182 @@
+//! Parking: a new letter, or a merge into the one that is there (STORE D1, D2, D3).
+
+use retry_runtime::dead_letter::{
+    DeadLetter, FINGERPRINT_VERSION, HistoryEntry, KnownPayload, LetterRow, LetterState, Payload, PayloadStep,
+    to_millis,
+};
+use rusqlite::{OptionalExtension, params};
+use sha2::{Digest, Sha256};
+
+use crate::rows::{self, Tx, small, stored};
+
+/// On which way a letter came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Live,
+    Spill,
+}
+
+impl Origin {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Spill => "spill",
+        }
+    }
+}
+
+/// Writes the letter down and gives the id it is stored under. A parking that is known changes nothing.
+pub(crate) fn park(tx: Tx<'_>, letter: &DeadLetter, origin: Origin) -> rusqlite::Result<String> {
+    let park_id = letter.park_id.to_string();
+    let known = tx
+        .connection
+        .prepare_cached("SELECT letter_id FROM parking WHERE park_id = ?1")?
+        .query_row([&park_id], |row| row.get(0))
+        .optional()?;
+    if let Some(letter_id) = known {
+        return Ok(letter_id);
+    }
+    let (mut row, step) = LetterRow::first(letter);
+    if !insert(tx, &mut row, letter, step)? {
+        row = merge(tx, &row.job_id, letter)?;
+    }
+    let history: Vec<_> = letter.history.iter().map(|record| HistoryEntry::parked(letter.park_id, record)).collect();
+    rows::add_history(tx, row.seq, &history)?;
+    tx.connection
+        .prepare_cached(
+            "INSERT INTO parking(park_id, seq, letter_id, reason, attempts, failed_at, taken_at, origin, writer)
+             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        )?
+        .execute(params![
+            park_id,
+            stored(row.seq),
+            row.letter_id,
+            letter.reason.as_str(),
+            letter.attempts,
+            to_millis(letter.failed_at),
+            tx.millis(),
+            origin.as_str(),
+            tx.writer
+        ])?;
+    tx.connection
+        .prepare_cached(
+            "INSERT INTO arrival(hour, scope, kind, class, n) VALUES(?1, ?2, ?3, ?4, 1)
+             ON CONFLICT(hour, scope, kind, class) DO UPDATE SET n = n + 1",
+        )?
+        .execute(params![tx.millis().div_euclid(3_600_000), tx.scope, letter.kind, letter.error_class()])?;
+    Ok(row.letter_id)
+}
+
+/// Writes a job's first letter. `false`: the job has one already, and nothing was written.
+fn insert(tx: Tx<'_>, row: &mut LetterRow, letter: &DeadLetter, step: PayloadStep) -> rusqlite::Result<bool> {
+    let seq: Option<i64> = tx
+        .connection
+        .prepare_cached(
+            "INSERT INTO letter(id, scope, kind, job_id, model, state, reason, disposition, class, code, error_class, \
+               error_type, error_message, fingerprint, fingerprint_version, attempts, parkings, max_replays, \
+               max_crashes, not_before, first_seen, last_seen, parked_at, payload_revision, payload_size, writer)
+             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, \
+               ?22, ?23, ?24, ?25, ?26)
+             ON CONFLICT(scope, kind, job_id) DO NOTHING
+             RETURNING seq",
+        )?
+        .query_row(
+            params![
+                row.letter_id,
+                tx.scope,
+                row.kind,
+                row.job_id,
+                row.model,
+                row.state.as_str(),
+                row.reason.as_str(),
+                row.disposition.as_str(),
+                row.class,
+                row.code,
+                row.error_class,
+                row.error_type,
+                row.error_message,
+                row.fingerprint,
+                FINGERPRINT_VERSION,
+                stored(row.attempts),
+                stored(row.parkings),
+                row.max_replays,
+                row.max_crashes,
+                row.not_before.map_or(0, to_millis),
+                to_millis(row.first_seen),
+                to_millis(row.last_seen),
+                tx.millis(),
+                row.payload_revision,
+                row.payload_size.map(stored),
+                tx.writer,
+            ],
+            |row| row.get(0),
+        )
+        .optional()?;
+    let Some(seq) = seq else { return Ok(false) };
+    row.seq = rows::number(seq);
+    take_payload(tx, row.seq, step, &letter.payload)?;
+    rows::event(tx, Some(row.seq), "parked", None, (None, Some(row.state)), row.reason.as_str())?;
+    Ok(true)
+}
+
+/// Joins the letter of the same job.
+fn merge(tx: Tx<'_>, job_id: &str, letter: &DeadLetter) -> rusqlite::Result<LetterRow> {
+    let mut row = tx
+        .connection
+        .prepare_cached(&format!("SELECT {} FROM letter WHERE scope = ?1 AND kind = ?2 AND job_id = ?3", rows::LETTER))?
+        .query_row(params![tx.scope, letter.kind, job_id], rows::letter)?;
+    let before = row.state;
+    let known = known_payload(tx, &row, &letter.payload)?;
+    let step = row.merge(letter, known);
+    rows::save(tx, &row, None)?;
+    take_payload(tx, row.seq, step, &letter.payload)?;
+    let reopened = before.is_closed() && row.state == LetterState::Parked;
+    let what = if reopened { "reopened" } else { "parked" };
+    rows::event(tx, Some(row.seq), what, None, (Some(before), Some(row.state)), letter.reason.as_str())?;
+    Ok(row)
+}
+
+fn known_payload(tx: Tx<'_>, row: &LetterRow, payload: &Payload) -> rusqlite::Result<KnownPayload> {
+    let Payload::Json(json) = payload else { return Ok(KnownPayload::default()) };
+    tx.connection
+        .prepare_cached(
+            "SELECT coalesce(max(revision), 0),
+                    coalesce(max(sha256 = ?2 AND revision = ?3), 0),
+                    coalesce(max(sha256 = ?2), 0)
+             FROM payload WHERE seq = ?1",
+        )?
+        .query_row(params![stored(row.seq), hash(json), row.payload_revision], |found| {
+            Ok(KnownPayload { highest: small(found.get(0)?), is_current: found.get(1)?, is_known: found.get(2)? })
+        })
+}
+
+fn take_payload(tx: Tx<'_>, seq: u64, step: PayloadStep, payload: &Payload) -> rusqlite::Result<()> {
+    match (step, payload) {
+        (PayloadStep::Add { revision }, Payload::Json(json)) => {
+            tx.connection
+                .prepare_cached(
+                    "INSERT INTO payload(seq, revision, encoding, size, bytes, sha256, source, created_at)
+                     VALUES(?1, ?2, 'json', ?3, ?4, ?5, 'park', ?6)",
+                )?
+                .execute(params![
+                    stored(seq),
+                    revision,
+                    stored(json.len() as u64),
+                    json.as_bytes(),
+                    hash(json),
+                    tx.millis()
+                ])?;
+        }
+        (PayloadStep::Note, Payload::Unserializable(note)) => {
+            tx.connection
+                .prepare_cached("UPDATE letter SET payload_error = ?2 WHERE seq = ?1")?
+                .execute(params![stored(seq), note])?;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn hash(json: &str) -> [u8; 32] {
+    Sha256::digest(json).into()
+}

@@ -1,0 +1,105 @@
+//! The thread that reads: on a connection of its own that cannot write, so that a long question holds nobody up but other
+//! questions.
+
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use retry_runtime::error::{StoreError, StoreErrorKind};
+use retry_runtime::reply::Reply;
+use rusqlite::Connection;
+
+use crate::config::Settings;
+use crate::error::{OpenError, from_sqlite, kind_of};
+use crate::open;
+use crate::open::files::FileIdentity;
+
+type Job = Box<dyn FnOnce(&mut Source) + Send>;
+
+/// Takes questions.
+pub(crate) struct Reader {
+    jobs: Mutex<Option<Sender<Job>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Reader {
+    /// Starts the thread. `first` is a connection that was opened already.
+    pub(crate) fn start(settings: Settings, first: Option<open::Reader>) -> Result<Self, OpenError> {
+        let path = settings.path.clone();
+        let (jobs, work) = channel::<Job>();
+        let mut source = Source { settings, open: first };
+        let thread = std::thread::Builder::new()
+            .name("dlq-sqlite-read".to_owned())
+            .spawn(move || {
+                for job in work {
+                    job(&mut source);
+                }
+            })
+            .map_err(OpenError::io("start a thread for", &path))?;
+        Ok(Self { jobs: Mutex::new(Some(jobs)), thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Asks. The answer comes whether or not anybody waits for it.
+    pub(crate) fn ask<T: Send + 'static>(
+        &self,
+        what: &'static str,
+        question: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Reply<Result<T, StoreError>> {
+        let (answer, reply) = Reply::pair(|| Err(closed()));
+        let job: Job = Box::new(move |source| answer.send(source.ask(what, question)));
+        if let Some(jobs) = &*self.jobs.lock().unwrap_or_else(PoisonError::into_inner) {
+            // A thread that is gone drops the job, and the job's answer says so.
+            let _sent = jobs.send(job);
+        }
+        reply
+    }
+
+    /// Answers what was asked, then ends.
+    pub(crate) fn close(&self) {
+        drop(self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread
+            && thread.thread().id() != std::thread::current().id()
+        {
+            // A panic of the thread was answered to whoever asked.
+            let _ended = thread.join();
+        }
+    }
+}
+
+fn closed() -> StoreError {
+    StoreError::new(StoreErrorKind::Closed, "the store is closed")
+}
+
+struct Source {
+    settings: Settings,
+    open: Option<open::Reader>,
+}
+
+impl Source {
+    fn ask<T>(
+        &mut self,
+        what: &str,
+        question: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        // A file that was set aside or replaced must not be read on.
+        if self.open.as_ref().is_some_and(|open| FileIdentity::of(&self.settings.path) != Some(open.identity)) {
+            self.open = None;
+        }
+        let open = match &mut self.open {
+            Some(open) => open,
+            none => none.insert(open::reader(&self.settings)?),
+        };
+        // One snapshot for all statements of a question; short, so that the log can be emptied.
+        let connection = &open.connection;
+        let result = connection.execute_batch("BEGIN").and_then(|()| question(connection));
+        if !connection.is_autocommit() {
+            // Nothing was written: there is nothing to lose in a failing end.
+            let _ended = connection.execute_batch("COMMIT");
+        }
+        if result.as_ref().is_err_and(|error| !matches!(kind_of(error), StoreErrorKind::Busy)) {
+            self.open = None;
+        }
+        result.map_err(|error| from_sqlite(format!("cannot {what} in `{}`", self.settings.path.display()), error))
+    }
+}

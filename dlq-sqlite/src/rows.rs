@@ -1,0 +1,232 @@
+//! Rows of the file as the runtime's plain data.
+
+use std::time::{Duration, SystemTime};
+
+use retry_runtime::dead_letter::{
+    Actor, AttemptOutcome, FINGERPRINT_VERSION, HistoryEntry, LetterRow, LetterState, Payload, from_millis, to_millis,
+};
+use retry_runtime::id::Id;
+use retry_runtime::{Disposition, StopReason};
+use rusqlite::{Connection, Row, params};
+
+/// What every change is made with.
+#[derive(Clone, Copy)]
+pub(crate) struct Tx<'a> {
+    pub(crate) connection: &'a Connection,
+    /// Now, by the store's clock.
+    pub(crate) now: SystemTime,
+    pub(crate) scope: &'a str,
+    /// This process, for people to read.
+    pub(crate) writer: &'a str,
+}
+
+impl Tx<'_> {
+    pub(crate) fn millis(&self) -> i64 {
+        to_millis(self.now)
+    }
+}
+
+/// A time as the columns have it.
+pub(crate) fn millis(at: SystemTime) -> i64 {
+    to_millis(at)
+}
+
+/// The columns [`letter`] reads, in its order.
+pub(crate) const LETTER: &str = "seq, id, scope, kind, job_id, model, state, reason, disposition, class, code, error_class, \
+     error_type, error_message, fingerprint, attempts, parkings, replays, crashes, max_replays, max_crashes, failed_again, \
+     fence, owner, lease_until, not_before, replay_after, first_seen, last_seen, closed_at, payload_revision, payload_size, \
+     payload_altered, sequence_key";
+
+/// A letter. A word this version does not know (the file may be a newer one's) becomes the nearest it does know: a row
+/// that cannot be shown is worse than one shown roughly.
+pub(crate) fn letter(row: &Row<'_>) -> rusqlite::Result<LetterRow> {
+    let mut out = LetterRow::new(row.get::<_, String>(1)?, row.get::<_, String>(3)?, row.get::<_, String>(4)?);
+    out.seq = row.get(0).map(number)?;
+    out.scope = row.get(2)?;
+    out.model = row.get(5)?;
+    out.state = LetterState::parse(&row.get::<_, String>(6)?).unwrap_or(LetterState::Parked);
+    out.reason = StopReason::parse(&row.get::<_, String>(7)?).unwrap_or(StopReason::Unknown);
+    out.disposition = Disposition::parse(&row.get::<_, String>(8)?).unwrap_or(Disposition::Unknown);
+    out.class = row.get(9)?;
+    out.code = row.get(10)?;
+    out.error_class = row.get(11)?;
+    out.error_type = row.get(12)?;
+    out.error_message = row.get(13)?;
+    out.fingerprint = row.get(14)?;
+    out.attempts = row.get(15).map(number)?;
+    out.parkings = row.get(16).map(number)?;
+    out.replays = row.get(17).map(small)?;
+    out.crashes = row.get(18).map(small)?;
+    out.max_replays = row.get(19).map(small)?;
+    out.max_crashes = row.get(20).map(small)?;
+    out.failed_again = row.get(21)?;
+    out.fence = row.get(22).map(number)?;
+    out.owner = row.get(23)?;
+    out.lease_until = row.get::<_, Option<i64>>(24)?.map(from_millis);
+    out.not_before = some_time(row.get(25)?);
+    out.replay_after = some_time(row.get(26)?);
+    out.first_seen = from_millis(row.get(27)?);
+    out.last_seen = from_millis(row.get(28)?);
+    out.closed_at = row.get::<_, Option<i64>>(29)?.map(from_millis);
+    out.payload_revision = row.get(30).map(small)?;
+    out.payload_size = row.get::<_, Option<i64>>(31)?.map(number);
+    out.payload_altered = row.get(32)?;
+    out.sequence_key = row.get(33)?;
+    Ok(out)
+}
+
+/// A letter's changeable columns, written back after a rule has changed the row. `closed_by` is who closed it, and why.
+pub(crate) fn save(tx: Tx<'_>, row: &LetterRow, closed_by: Option<(&str, &str)>) -> rusqlite::Result<()> {
+    tx.connection
+        .prepare_cached(
+            "UPDATE letter SET model = ?2, state = ?3, reason = ?4, disposition = ?5, class = ?6, code = ?7, \
+               error_class = ?8, error_type = ?9, error_message = ?10, fingerprint = ?11, fingerprint_version = ?12, \
+               attempts = ?13, parkings = ?14, replays = ?15, crashes = ?16, max_replays = ?17, max_crashes = ?18, \
+               failed_again = ?19, fence = ?20, owner = ?21, lease_until = ?22, not_before = ?23, replay_after = ?24, \
+               first_seen = ?25, last_seen = ?26, closed_at = ?27, payload_revision = ?28, payload_size = ?29, \
+               payload_altered = ?30, writer = ?31, \
+               closed_by = CASE WHEN ?27 IS NULL THEN NULL ELSE coalesce(?32, closed_by) END, \
+               closed_reason = CASE WHEN ?27 IS NULL THEN NULL ELSE coalesce(?33, closed_reason) END
+             WHERE seq = ?1",
+        )?
+        .execute(params![
+            stored(row.seq),
+            row.model,
+            row.state.as_str(),
+            row.reason.as_str(),
+            row.disposition.as_str(),
+            row.class,
+            row.code,
+            row.error_class,
+            row.error_type,
+            row.error_message,
+            row.fingerprint,
+            FINGERPRINT_VERSION,
+            stored(row.attempts),
+            stored(row.parkings),
+            row.replays,
+            row.crashes,
+            row.max_replays,
+            row.max_crashes,
+            row.failed_again,
+            stored(row.fence),
+            row.owner,
+            row.lease_until.map(to_millis),
+            row.not_before.map_or(0, to_millis),
+            row.replay_after.map_or(0, to_millis),
+            to_millis(row.first_seen),
+            to_millis(row.last_seen),
+            row.closed_at.map(to_millis),
+            row.payload_revision,
+            row.payload_size.map(stored),
+            row.payload_altered,
+            tx.writer,
+            closed_by.map(|(who, _)| who),
+            closed_by.map(|(_, why)| why),
+        ])?;
+    Ok(())
+}
+
+/// The columns [`history`] reads, in its order.
+pub(crate) const HISTORY: &str = "park_id, fence, outcome, late, number, at, took_us, class, code, message, wait_ms";
+
+/// A recorded attempt.
+pub(crate) fn history(row: &Row<'_>) -> rusqlite::Result<HistoryEntry> {
+    let outcome = AttemptOutcome::parse(&row.get::<_, String>(2)?).unwrap_or(AttemptOutcome::Failed);
+    let at = from_millis(row.get(5)?);
+    let message = row.get::<_, Option<String>>(9)?.unwrap_or_default();
+    let mut out = HistoryEntry::bare(0, outcome, at, message);
+    out.park_id = row.get::<_, Option<String>>(0)?.as_deref().and_then(Id::parse);
+    out.fence = row.get::<_, Option<i64>>(1)?.map(number);
+    out.late = row.get(3)?;
+    out.attempt = row.get(4).map(small)?;
+    out.took = Duration::from_micros(row.get(6).map(number)?);
+    out.class = row.get(7)?;
+    out.code = row.get(8)?;
+    out.wait = row.get::<_, Option<i64>>(10)?.map(|ms| Duration::from_millis(number(ms)));
+    Ok(out)
+}
+
+/// A payload of the columns `encoding, bytes`, both NULL when there is none, and `payload_error`.
+pub(crate) fn payload(encoding: Option<&str>, bytes: Option<Vec<u8>>, error: Option<String>) -> Payload {
+    match (encoding, bytes, error) {
+        (Some("json"), Some(bytes), _) => match String::from_utf8(bytes) {
+            Ok(text) => Payload::Json(text),
+            Err(_) => Payload::Unserializable("the stored payload is not UTF-8".to_owned()),
+        },
+        (Some(other), _, _) => Payload::Unserializable(format!("stored in an encoding unknown here: `{other}`")),
+        (None, _, Some(error)) => Payload::Unserializable(error),
+        (None, _, None) => Payload::None,
+    }
+}
+
+/// Adds to a letter's history.
+pub(crate) fn add_history(tx: Tx<'_>, seq: u64, entries: &[HistoryEntry]) -> rusqlite::Result<()> {
+    let mut statement = tx.connection.prepare_cached(
+        "INSERT INTO attempt(seq, park_id, fence, outcome, late, number, at, took_us, class, code, message, wait_ms)
+         VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+    )?;
+    for entry in entries {
+        statement.execute(params![
+            stored(seq),
+            entry.park_id.map(|id| id.to_string()),
+            entry.fence.map(stored),
+            entry.outcome.as_str(),
+            entry.late,
+            entry.attempt,
+            to_millis(entry.at),
+            i64::try_from(entry.took.as_micros()).unwrap_or(i64::MAX),
+            entry.class,
+            entry.code,
+            entry.message,
+            entry.wait.map(|wait| i64::try_from(wait.as_millis()).unwrap_or(i64::MAX)),
+        ])?;
+    }
+    Ok(())
+}
+
+/// 0 stands for "no such time" in the columns that have a default.
+pub(crate) fn some_time(millis: i64) -> Option<SystemTime> {
+    (millis != 0).then(|| from_millis(millis))
+}
+
+/// A count; negative ones are not written.
+pub(crate) fn number(n: i64) -> u64 {
+    u64::try_from(n).unwrap_or(0)
+}
+
+pub(crate) fn small(n: i64) -> u32 {
+    u32::try_from(n.max(0)).unwrap_or(u32::MAX)
+}
+
+/// A count for the file.
+pub(crate) fn stored(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+/// Something that happened to a letter, or to the store, for the record.
+pub(crate) fn event(
+    tx: Tx<'_>,
+    seq: Option<u64>,
+    what: &str,
+    actor: Option<&Actor>,
+    states: (Option<LetterState>, Option<LetterState>),
+    detail: &str,
+) -> rusqlite::Result<()> {
+    tx.connection
+        .prepare_cached(
+            "INSERT INTO event(seq, at, what, actor, reason, before, after, detail)
+             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        )?
+        .execute(params![
+            seq.map(stored),
+            tx.millis(),
+            what,
+            actor.map(|actor| actor.name.as_str()),
+            actor.map(|actor| actor.reason.as_str()),
+            states.0.map(LetterState::as_str),
+            states.1.map(LetterState::as_str),
+            detail
+        ])?;
+    Ok(())
+}

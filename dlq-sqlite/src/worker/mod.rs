@@ -1,0 +1,286 @@
+//! The thread that owns the one connection that writes.
+
+pub(crate) mod batch;
+pub(crate) mod chain;
+pub(crate) mod leases;
+pub(crate) mod outage;
+pub(crate) mod queue;
+mod upkeep;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use retry_runtime::dead_letter::{Parking, StoreClock};
+use retry_runtime::error::{StoreError, StoreErrorKind};
+use retry_runtime::observe::Notice;
+
+use crate::config::Settings;
+use crate::open;
+use crate::open::files::FileIdentity;
+use crate::park::{Origin, park};
+use crate::rows::Tx;
+use batch::{Outcome, again};
+use chain::Chain;
+use leases::Leases;
+use outage::Outage;
+use queue::{Command, Pending, Queue};
+
+/// At most so many operations in one transaction: a bound on what one failure undoes and on how long the first one waits.
+const BATCH: usize = 512;
+
+/// What the thread shares with the handles.
+#[derive(Default)]
+pub(crate) struct Shared {
+    pub(crate) queue: Queue,
+    pub(crate) down: AtomicBool,
+    pub(crate) chain: Mutex<Option<Chain>>,
+}
+
+pub(crate) struct Worker {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) settings: Settings,
+    pub(crate) clock: StoreClock,
+    pub(crate) scope: String,
+    pub(crate) name: String,
+    link: Option<open::Writer>,
+    outage: Outage,
+    leases: Leases,
+    /// The time of this turn.
+    now: SystemTime,
+    /// In real time: it is only a fallback, since every claim takes expired leases back too.
+    reap_at: Instant,
+    /// Something was written since the log was last emptied.
+    log_in_use: bool,
+}
+
+impl Worker {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        settings: Settings,
+        clock: StoreClock,
+        scope: String,
+        opened: Result<open::Writer, StoreError>,
+    ) -> Self {
+        let now = clock.now();
+        let mut outage = Outage::none(now);
+        let link = opened
+            .inspect_err(|error| {
+                outage.failed(error, now);
+            })
+            .ok();
+        shared.down.store(link.is_none(), Ordering::Relaxed);
+        Self {
+            shared,
+            settings,
+            clock,
+            scope,
+            name: writer_name(),
+            link,
+            outage,
+            leases: Leases::default(),
+            now,
+            reap_at: Instant::now() + upkeep::GRACE,
+            log_in_use: true,
+        }
+    }
+
+    /// Until the store is closed and nothing waits.
+    pub(crate) fn run(mut self) {
+        loop {
+            let taken = self.shared.queue.take(BATCH, self.idle_for());
+            // One time for the whole turn: leases extended by it cannot have run out when the batch is judged.
+            self.now = self.clock.now();
+            let idle = taken.commands.is_empty();
+            if taken.closing.is_some() && idle {
+                break;
+            }
+            // A store that is being closed has no time for anything but what waits.
+            let upkeep = taken.closing.is_none();
+            if upkeep {
+                self.upkeep_before();
+            }
+            self.process(taken.commands, taken.closing);
+            if upkeep {
+                self.upkeep_after(idle);
+            }
+        }
+        self.release_leases();
+    }
+
+    fn process(&mut self, mut commands: Vec<Command>, closing: Option<Instant>) {
+        if commands.is_empty() {
+            return;
+        }
+        if closing.is_some_and(|end| Instant::now() >= end) {
+            let because = StoreError::new(StoreErrorKind::Closed, "the store was closed before this could be written");
+            return self.refuse(commands, &because);
+        }
+        if let Err(because) = self.check_link() {
+            return self.refuse(commands, &because);
+        }
+        let Some(link) = &self.link else { return };
+        let limit = Instant::now() + self.settings.busy_limit;
+        let busy_until = closing.map_or(limit, |end| end.min(limit));
+        let tx = Tx { connection: &link.connection, now: self.now, scope: &self.scope, writer: &self.name };
+        let count = commands.len();
+        let mut outcome = batch::together(tx.connection, busy_until, count, |index| run(&mut commands, index, tx));
+        self.log_in_use = true;
+        if is_full(&outcome) && self.free_reserve() {
+            self.once_more(&mut commands, &mut outcome, busy_until);
+        }
+        self.note(outcome.broken.as_ref());
+        for (command, result) in commands.into_iter().zip(outcome.each) {
+            self.answer(command, result);
+        }
+    }
+
+    /// With the reserve freed there is room for the letters of a batch that did not fit. Whether it was written is not
+    /// known, and does not matter for letters: a parking that is known changes nothing.
+    fn once_more(&mut self, commands: &mut [Command], outcome: &mut Outcome, busy_until: Instant) {
+        let Some(link) = &self.link else { return };
+        let tx = Tx { connection: &link.connection, now: self.now, scope: &self.scope, writer: &self.name };
+        let failed: Vec<usize> = outcome
+            .each
+            .iter()
+            .enumerate()
+            .filter(|(index, result)| result.is_err() && matches!(commands.get(*index), Some(Command::Park(_))))
+            .map(|(index, _)| index)
+            .collect();
+        let again = batch::alone(tx.connection, busy_until, failed.len(), |nth| {
+            failed.get(nth).map_or(Ok(()), |index| run(commands, *index, tx))
+        });
+        outcome.broken = again.broken;
+        for (index, result) in failed.into_iter().zip(again.each) {
+            if let Some(place) = outcome.each.get_mut(index) {
+                *place = result;
+            }
+        }
+    }
+
+    /// The connection is there, writes to the file the path means, and is not known to fail.
+    fn check_link(&mut self) -> Result<(), StoreError> {
+        if let Some(because) = self.outage.because() {
+            return Err(again(because));
+        }
+        let moved = self.link.as_ref().is_some_and(|link| FileIdentity::of(&self.settings.path) != Some(link.identity));
+        if moved {
+            let path = self.settings.path.display();
+            Notice::warning("store_moved", "", format!("`{path}` was replaced or removed; it is opened again")).say();
+            self.link = None;
+        }
+        if self.link.is_none() {
+            self.reopen().inspect_err(|error| self.note(Some(error)))?;
+        }
+        Ok(())
+    }
+
+    /// Opens the file again. A directory that is gone is not made again: its file system may only be away.
+    fn reopen(&mut self) -> Result<(), StoreError> {
+        let directory = open::files::directory_of(&self.settings.path);
+        if !directory.is_dir() {
+            let message = format!("the directory `{}` is gone", directory.display());
+            return Err(StoreError::new(StoreErrorKind::Unavailable, message));
+        }
+        let link = open::writer(&self.settings, &stamp(self.now))?;
+        say_set_aside(&link);
+        self.link = Some(link);
+        Ok(())
+    }
+
+    /// Keeps the outage up to date with how the last transaction went.
+    fn note(&mut self, broken: Option<&StoreError>) {
+        let now = self.now;
+        match broken {
+            Some(because) => {
+                if self.outage.failed(because, now) {
+                    let message = format!("{because}; letters go to the spill file, the store is tried every 5 s");
+                    Notice::error("store_down", "", message).say();
+                }
+            }
+            None => {
+                if self.outage.worked(now) {
+                    Notice::warning("store_up", "", "the store works again").say();
+                }
+            }
+        }
+        self.shared.down.store(self.outage.because().is_some(), Ordering::Relaxed);
+    }
+
+    fn refuse(&mut self, commands: Vec<Command>, because: &StoreError) {
+        for command in commands {
+            self.answer(command, Err(again(because)));
+        }
+    }
+
+    fn answer(&mut self, command: Command, result: Result<(), StoreError>) {
+        match command {
+            Command::Verb(verb) => verb.answer(result, &mut self.leases),
+            Command::Park(pending) => {
+                let Pending { letter, answer, letter_id } = *pending;
+                let because = match (result, letter_id) {
+                    (Ok(()), Some(letter_id)) => return answer.send(Parking::Parked { letter_id }),
+                    (Ok(()), None) => StoreError::new(StoreErrorKind::Unknown, "the letter was not written"),
+                    (Err(because), _) => because,
+                };
+                answer.send(keep(&self.shared, &letter, because));
+                self.outage.import_again(self.now);
+            }
+        }
+    }
+}
+
+fn run(commands: &mut [Command], index: usize, tx: Tx<'_>) -> rusqlite::Result<()> {
+    match commands.get_mut(index) {
+        Some(Command::Park(pending)) => {
+            pending.letter_id = Some(park(tx, &pending.letter, Origin::Live)?);
+            Ok(())
+        }
+        Some(Command::Verb(verb)) => verb.run(tx),
+        None => Ok(()),
+    }
+}
+
+/// The rest of the chain: the spill file, then stderr.
+pub(crate) fn keep(shared: &Shared, letter: &retry_runtime::dead_letter::DeadLetter, because: StoreError) -> Parking {
+    let mut chain = shared.chain.lock().unwrap_or_else(PoisonError::into_inner);
+    match &mut *chain {
+        Some(chain) => chain.keep(letter, because),
+        None => Parking::Lost { because },
+    }
+}
+
+fn is_full(outcome: &Outcome) -> bool {
+    outcome.broken.as_ref().is_some_and(|error| error.kind() == StoreErrorKind::Full)
+        || outcome.each.iter().any(|each| each.as_ref().is_err_and(|error| error.kind() == StoreErrorKind::Full))
+}
+
+pub(crate) fn say_set_aside(link: &open::Writer) {
+    if let Some(aside) = &link.set_aside {
+        let message = format!(
+            "the file was corrupt: it was set aside as `{}`, and a fresh one takes its place; what it holds is not lost, \
+             it waits to be salvaged",
+            aside.display()
+        );
+        Notice::error("store_set_aside", "", message).say();
+    }
+}
+
+/// A time for file names.
+pub(crate) fn stamp(now: SystemTime) -> String {
+    retry_runtime::dead_letter::to_millis(now).to_string()
+}
+
+/// This process, for people to read.
+fn writer_name() -> String {
+    let program = std::env::current_exe()
+        .ok()
+        .and_then(|path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned()))
+        .unwrap_or_default();
+    format!("{program}:{}", std::process::id())
+}
+
+/// How long until `at`, in real time.
+pub(crate) fn until(at: SystemTime, now: SystemTime) -> Duration {
+    at.duration_since(now).unwrap_or_default().max(Duration::from_millis(1))
+}

@@ -1,0 +1,138 @@
+//! What waits for the writer's thread.
+//!
+//! Handing over never blocks: beyond the bound a command is still taken, counted and warned about. Whoever awaits an
+//! answer feels the length of the queue; whoever does not (a drop guard) is not held up.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use retry_runtime::dead_letter::{DeadLetter, Parking};
+use retry_runtime::error::StoreError;
+use retry_runtime::observe::Notice;
+use retry_runtime::reply::Answer;
+
+use crate::rows::Tx;
+use crate::worker::leases::Leases;
+
+/// Something for the writer to do.
+pub(crate) enum Command {
+    /// Park a letter; where that fails, the chain goes on.
+    Park(Box<Pending>),
+    /// Anything else; where that fails, the caller hears it.
+    Verb(Box<dyn Verb>),
+}
+
+/// A letter on its way, with whoever waits for it.
+pub(crate) struct Pending {
+    pub(crate) letter: DeadLetter,
+    pub(crate) answer: Answer<Parking>,
+    /// The id it got; it counts only after the commit.
+    pub(crate) letter_id: Option<String>,
+}
+
+/// A change of the store. It may be run more than once before it is answered: what one transaction undid, the next one
+/// does again.
+pub(crate) trait Verb: Send {
+    /// What it is, for messages.
+    fn name(&self) -> &'static str;
+    /// Makes the change, in a transaction.
+    fn run(&mut self, tx: Tx<'_>) -> rusqlite::Result<()>;
+    /// The change is durable, or it is not and why. Called once.
+    fn answer(self: Box<Self>, outcome: Result<(), StoreError>, leases: &mut Leases);
+}
+
+/// So many commands may wait before it is said aloud.
+const BOUND: usize = 10_000;
+
+#[derive(Default)]
+struct State {
+    commands: VecDeque<Command>,
+    /// Set once: nothing new is taken, and what is there is drained until then.
+    closing: Option<Instant>,
+    /// How many commands came while the queue was over its bound.
+    overflowed: u64,
+    over: bool,
+    /// The writer is to look at its timers.
+    woken: bool,
+}
+
+#[derive(Default)]
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    ready: Condvar,
+}
+
+/// What the writer took.
+pub(crate) struct Taken {
+    pub(crate) commands: Vec<Command>,
+    /// The store is being closed, and has to be done by then.
+    pub(crate) closing: Option<Instant>,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands over. Gives the command back when the store is closed.
+    pub(crate) fn push(&self, command: Command) -> Result<(), Command> {
+        let mut state = self.lock();
+        if state.closing.is_some() {
+            return Err(command);
+        }
+        state.commands.push_back(command);
+        let waiting = state.commands.len();
+        let mut warn = false;
+        if waiting > BOUND {
+            state.overflowed += 1;
+            warn = !std::mem::replace(&mut state.over, true);
+        }
+        drop(state);
+        self.ready.notify_one();
+        if warn {
+            let message = format!("{waiting} changes wait for the store; it takes them more slowly than they come");
+            Notice::warning("store_behind", "", message).say();
+        }
+        Ok(())
+    }
+
+    /// Takes what waits, at most `max`; waits only when nothing does, at most `limit`.
+    pub(crate) fn take(&self, max: usize, limit: Option<Duration>) -> Taken {
+        let end = limit.and_then(|limit| Instant::now().checked_add(limit));
+        let mut state = self.lock();
+        while state.commands.is_empty() && state.closing.is_none() && !state.woken {
+            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+            state = match left {
+                Some(left) if left.is_zero() => break,
+                Some(left) => self.ready.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
+                None => self.ready.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+        state.woken = false;
+        let count = state.commands.len().min(max);
+        let commands = state.commands.drain(..count).collect();
+        if state.commands.len() <= BOUND {
+            state.over = false;
+        }
+        Taken { commands, closing: state.closing }
+    }
+
+    /// Nothing new is taken from now on. The first call decides the time.
+    pub(crate) fn close(&self, end: Instant) {
+        self.lock().closing.get_or_insert(end);
+        self.ready.notify_all();
+    }
+
+    /// Makes the writer look at its timers.
+    pub(crate) fn wake(&self) {
+        self.lock().woken = true;
+        self.ready.notify_all();
+    }
+
+    /// How many commands wait, and how many ever came while too many did.
+    pub(crate) fn lengths(&self) -> (usize, u64) {
+        let state = self.lock();
+        (state.commands.len(), state.overflowed)
+    }
+}

@@ -1,0 +1,196 @@
+//! What the writer's thread does on its own account, between batches.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use retry_runtime::dead_letter::{Actor, Release};
+use retry_runtime::error::StoreErrorKind;
+
+use super::{Worker, batch, until};
+use crate::claim;
+use crate::open::files;
+use crate::rows::Tx;
+
+/// After a long stop every lease has run out at once. Live processes get this long to extend theirs.
+pub(super) const GRACE: Duration = Duration::from_secs(10);
+
+/// Half of the usual lease.
+const REAP_EVERY: Duration = Duration::from_secs(30);
+
+/// So long without work, and the log is emptied.
+const IDLE: Duration = Duration::from_secs(5);
+
+fn me() -> Actor {
+    Actor::new("store", "upkeep")
+}
+
+impl Worker {
+    /// How long there is nothing to do.
+    pub(super) fn idle_for(&self) -> Option<Duration> {
+        let now = self.clock.now();
+        // Leases cannot be extended while the store is down: the next probe comes first.
+        let leases = if self.outage.because().is_some() { None } else { self.leases.next() };
+        let timer = leases.into_iter().chain(self.outage.next()).min().map(|at| until(at, now));
+        let reap = self.reap_at.saturating_duration_since(Instant::now());
+        let empty_log = self.log_in_use.then_some(IDLE);
+        [timer, Some(reap), empty_log].into_iter().flatten().min()
+    }
+
+    /// What is due before the next batch: it must not be refused by an outage that is over, nor take back leases that this
+    /// process keeps alive.
+    pub(super) fn upkeep_before(&mut self) {
+        let now = self.now;
+        if self.outage.probe_is_due(now) {
+            self.probe(now);
+        }
+        if self.outage.because().is_some() {
+            return;
+        }
+        self.extend_leases(now);
+    }
+
+    /// What is due after a batch.
+    pub(super) fn upkeep_after(&mut self, idle: bool) {
+        let now = self.now;
+        if self.outage.because().is_some() {
+            return;
+        }
+        if self.reap_at <= Instant::now() {
+            self.reap_at = Instant::now() + REAP_EVERY;
+            self.reap(now);
+        }
+        if self.outage.take_import(now) {
+            self.import();
+            self.make_reserve();
+        }
+        if idle && self.log_in_use {
+            self.empty_log();
+        }
+    }
+
+    /// Asks whether the store works again, with one small write.
+    fn probe(&mut self, now: SystemTime) {
+        // What is only busy or full is still the right file on the right connection.
+        let kind = self.outage.because().map(retry_runtime::error::StoreError::kind);
+        if !matches!(kind, Some(StoreErrorKind::Busy | StoreErrorKind::Full)) {
+            self.link = None;
+        }
+        let result = match &self.link {
+            Some(_) => Ok(()),
+            None => self.reopen(),
+        };
+        let result = result.and_then(|()| self.write_probe(now));
+        match result {
+            Ok(()) => {
+                self.note(None);
+                self.write_losses(now);
+            }
+            Err(error) => self.note(Some(&error)),
+        }
+    }
+
+    fn write_probe(&self, now: SystemTime) -> Result<(), retry_runtime::error::StoreError> {
+        let mut outcome = self.small_batch(now, 1, |_, tx| {
+            tx.connection
+                .prepare_cached(
+                    "INSERT INTO meta(key, value) VALUES('probed_at', ?1)
+                     ON CONFLICT(key) DO UPDATE SET value = excluded.value",
+                )?
+                .execute([tx.millis()])
+                .map(drop)
+        });
+        outcome.broken.take().map_or_else(|| outcome.each.pop().unwrap_or(Ok(())), Err)
+    }
+
+    fn extend_leases(&mut self, now: SystemTime) {
+        let due = self.leases.take_due(now);
+        if due.is_empty() || self.link.is_none() {
+            return;
+        }
+        let mut gone = Vec::new();
+        let outcome = self.small_batch(now, due.len(), |index, tx| {
+            let Some((letter_id, lease)) = due.get(index) else { return Ok(()) };
+            if claim::extend(tx, letter_id, lease.fence, lease.length)?.is_err() {
+                gone.push(index);
+            }
+            Ok(())
+        });
+        for (letter_id, lease) in gone.into_iter().filter_map(|index| due.get(index)) {
+            self.leases.drop_held(letter_id, lease.fence);
+        }
+        if outcome.broken.is_some() {
+            self.note(outcome.broken.as_ref());
+        }
+    }
+
+    fn reap(&mut self, now: SystemTime) {
+        let Some(link) = &self.link else { return };
+        // Asked first: nothing is written, and nobody's lock is waited for, when there is nothing to take back.
+        let expired = link
+            .connection
+            .prepare_cached("SELECT EXISTS(SELECT 1 FROM letter WHERE state = 'replaying' AND lease_until < ?1)")
+            .and_then(|mut statement| statement.query_row([crate::rows::millis(now)], |row| row.get::<_, bool>(0)));
+        if expired.is_ok_and(|expired| expired) {
+            let outcome = self.small_batch(now, 1, |_, tx| claim::reap(tx, &me()).map(drop));
+            if outcome.broken.is_some() {
+                self.note(outcome.broken.as_ref());
+            }
+        }
+    }
+
+    /// An orderly end gives its letters back: no replay, no crash.
+    pub(super) fn release_leases(&mut self) {
+        let held = self.leases.take_all();
+        if held.is_empty() || self.link.is_none() || self.outage.because().is_some() {
+            return;
+        }
+        // What cannot be released runs out.
+        let _outcome = self.small_batch(self.clock.now(), held.len(), |index, tx| match held.get(index) {
+            Some((letter_id, lease)) => {
+                claim::release(tx, letter_id, Release::Held { fence: lease.fence }, &me()).map(drop)
+            }
+            None => Ok(()),
+        });
+    }
+
+    /// A batch of the store's own, which does not wait long for others.
+    fn small_batch(
+        &self,
+        now: SystemTime,
+        count: usize,
+        mut run: impl FnMut(usize, Tx<'_>) -> rusqlite::Result<()>,
+    ) -> batch::Outcome {
+        let Some(link) = &self.link else {
+            return batch::Outcome { each: Vec::new(), broken: None };
+        };
+        let tx = Tx { connection: &link.connection, now, scope: &self.scope, writer: &self.name };
+        let busy_until = Instant::now() + self.settings.busy_timeout;
+        batch::together(tx.connection, busy_until, count, |index| run(index, tx))
+    }
+
+    /// Empties the log into the file, if nobody reads.
+    fn empty_log(&mut self) {
+        self.log_in_use = false;
+        let Some(link) = &self.link else { return };
+        let connection = &link.connection;
+        // Readers are not waited for: the next idle moment comes.
+        let emptied = connection
+            .busy_timeout(Duration::ZERO)
+            .and_then(|()| connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0)));
+        let restored = connection.busy_timeout(self.settings.busy_timeout);
+        if restored.is_err() || emptied.is_ok_and(|busy| busy != 0) {
+            self.log_in_use = true;
+        }
+    }
+
+    fn import(&mut self) {}
+
+    pub(super) fn make_reserve(&self) {
+        files::make_reserve(&self.settings.path, self.settings.reserve);
+    }
+
+    pub(super) fn free_reserve(&self) -> bool {
+        files::free_reserve(&self.settings.path)
+    }
+
+    fn write_losses(&mut self, _now: SystemTime) {}
+}

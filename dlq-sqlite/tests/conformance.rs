@@ -1,0 +1,45 @@
+//! The rules every store keeps, checked over files.
+#![allow(clippy::unwrap_used)] // tests fail by panicking
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use dlq_sqlite::SqliteStore;
+use retry_runtime::dead_letter::StoreClock;
+use retry_runtime::testing::conformance;
+
+/// Fresh stores in one directory, gone at the end.
+struct Fresh {
+    directory: tempfile::TempDir,
+    made: AtomicU32,
+}
+
+impl Fresh {
+    fn new() -> Self {
+        Self { directory: tempfile::tempdir().unwrap(), made: AtomicU32::new(0) }
+    }
+
+    fn store(&self, clock: StoreClock) -> SqliteStore {
+        let n = self.made.fetch_add(1, Ordering::Relaxed);
+        let path: PathBuf = self.directory.path().join(format!("{n}/jobs.db"));
+        SqliteStore::options(path).clock(clock).reserve(0).open().unwrap()
+    }
+}
+
+#[test]
+fn the_store_keeps_the_rules_of_stores() {
+    let fresh = Fresh::new();
+    conformance::store(|clock| fresh.store(clock)).assert_passed();
+}
+
+#[test]
+fn the_store_keeps_the_rules_of_ledgers() {
+    let fresh = Fresh::new();
+    conformance::ledger(|clock| fresh.store(clock)).assert_passed();
+}
+
+#[test]
+fn the_store_keeps_the_rules_of_counters() {
+    let fresh = Fresh::new();
+    conformance::counters(|clock| fresh.store(clock)).assert_passed();
+}
