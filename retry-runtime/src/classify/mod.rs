@@ -1,10 +1,15 @@
 //! Turning an error into a [`Verdict`].
 
+mod boxed;
 mod fields;
+mod foreign;
+mod own_impls;
 mod status_rules;
+mod std_impls;
 
 use crate::verdict::Verdict;
 
+pub use boxed::{of_chain, of_chain_with};
 pub use fields::{MessageField, RetryAfterField, StatusField};
 pub use status_rules::StatusRules;
 
