@@ -1,4 +1,20 @@
 //! Turning an error into a [`Verdict`].
+//!
+//! Types of one's own derive [`Classify`]. Implementations for the standard library's errors, `serde_json`'s and this
+//! crate's own are always there; those of other crates come with the feature of their name:
+//!
+//! | feature | types |
+//! |---|---|
+//! | `tokio` (default) | `tokio::time::error::Elapsed` |
+//! | `anyhow` | `anyhow::Error` |
+//! | `http` | `http::StatusCode` (also as a `status` field) and the crate's errors about malformed parts |
+//! | `reqwest` | `reqwest::Error`, whatever hides among its causes |
+//! | `rusqlite` | `rusqlite::Error` |
+//!
+//! A failure after which the work may have been done all the same - a time-out, a connection lost with the request under
+//! way - is marked [`outcome_unknown`](Verdict::outcome_unknown). `Box<dyn Error>`, with or without `Send` and `Sync`, and
+//! `anyhow::Error` ask their chain of sources: see [`of_chain`]. Failures told by a number and a text are decided by
+//! [`StatusRules`].
 
 mod boxed;
 mod fields;
