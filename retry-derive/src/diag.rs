@@ -104,7 +104,7 @@ impl Reported<'_> {
 
     fn line(self, kind: &str, text: &dyn Display) -> Self {
         if let Some(entry) = self.diag.errors.borrow_mut().as_mut().and_then(|errors| errors.get_mut(self.index)) {
-            let _ = write!(entry.text, "\n  = {kind}: {text}");
+            let _ = write!(entry.text, "\n{kind}: {text}");
         }
         self
     }
@@ -148,7 +148,7 @@ mod tests {
         let text = diag.finish().map(|tokens| tokens.to_string()).unwrap_or_default();
         let (first, second) = (text.find("first"), text.find("second"));
         assert!(first.is_some() && first < second, "{text}");
-        assert!(text.contains("first\\n  = help: do this\\n  = note: because"), "{text}");
+        assert!(text.contains("first\\nhelp: do this\\nnote: because"), "{text}");
         assert_eq!(text.matches("compile_error").count(), 2);
     }
 

@@ -10,7 +10,7 @@ use super::slot::Slots;
 use super::table::{Place, Word};
 use super::tokens::snake_case;
 use crate::diag::Diag;
-use crate::names::{all_of, nearest, one_of};
+use crate::names::{all_of, nearest};
 
 /// The runtime's path, which a stub needs as well, and the model unless the input is beyond understanding.
 pub(super) fn check<'a>(input: &'a DeriveInput, diag: &Diag) -> (Option<Path>, Option<Model<'a>>) {
@@ -91,9 +91,10 @@ fn report_undecided(name: &Ident, undecided: &[&Ident], diag: &Diag) {
         [only] => format!("the variant `{only}` of `{name}` does not say whether it may be retried"),
         several => format!("the variants {} of `{name}` do not say whether they may be retried", all_of(several)),
     };
+    let each = if undecided.len() == 1 { "it" } else { "each" };
     diag.error(first, message)
-        .help("add `#[classify(retryable)]`, `#[classify(permanent)]` or another decision to each")
-        .help("or, for all that say nothing, `#[classify(default = permanent)]` to the enum");
+        .help(format!("add `#[classify(retryable)]`, `#[classify(permanent)]` or another decision to {each}"))
+        .help("or, for all variants that say nothing, `#[classify(default = permanent)]` to the enum");
 }
 
 /// The answer of one variant, or of the struct.
@@ -115,7 +116,7 @@ fn case<'a>(
         slots.fill(said.items.into_iter().map(|item| Item { value: Value::Member(member.clone()), ..item }).collect());
     }
     broken |= slots.broken();
-    broken |= !one_decision(&slots, diag);
+    broken |= !one_decision(&slots, place, diag);
     broken |= !fitting_details(&slots, broken, diag);
 
     let about = About { place, name, fields, diag };
@@ -136,6 +137,7 @@ fn case<'a>(
         Some(Value::Path(path)) => Some(path.clone()),
         _ => None,
     };
+    let snake = snake_case(&name.unraw().to_string());
     let fixed = slots.decisions().find(|item| item.entry.word.is_disposition()).map(|item| item.entry.word);
 
     if broken {
@@ -145,9 +147,9 @@ fn case<'a>(
     } else if let Some(function) = path(Word::With) {
         Ok(Answer::With(function))
     } else if status.is_some() || message.is_some() {
-        Ok(Answer::Rules { status, message, rules: path(Word::Rules), class, details })
+        Ok(Answer::Rules { status, message, rules: path(Word::Rules), name: snake, class, details })
     } else if let Some(word) = fixed.or(default) {
-        let class = class.unwrap_or_else(|| snake_case(&name.unraw().to_string()));
+        let class = class.unwrap_or(snake);
         Ok(Answer::Fixed { word, class, details })
     } else {
         Err(NoAnswer::Undecided)
@@ -155,18 +157,20 @@ fn case<'a>(
 }
 
 /// Exactly one decision: a disposition, `transparent`, `with`, or `status` and `message` together.
-fn one_decision(slots: &Slots<'_>, diag: &Diag) -> bool {
+fn one_decision(slots: &Slots<'_>, place: Place, diag: &Diag) -> bool {
     let by_rules = |word| matches!(word, Word::Status | Word::Message);
     let mut decisions = slots.decisions();
     let Some(first) = decisions.next() else { return true };
     let (had, mut fine) = (first.entry, true);
+    let mut rules_said = by_rules(had.word);
     for second in decisions {
         let has = second.entry;
-        if by_rules(had.word) && by_rules(has.word) {
+        if by_rules(has.word) && std::mem::replace(&mut rules_said, true) {
             continue;
         }
         fine = false;
-        let message = format!("`{}` decides here already: exactly one decision, not `{}` as well", had.name, has.name);
+        let message =
+            format!("`{}` and `{}` both decide; {} has exactly one decision", had.name, has.name, place.phrase());
         let reported = diag.error(&second.key, message);
         let fixed = had.word.is_disposition() || has.word.is_disposition();
         if fixed && (by_rules(had.word) || by_rules(has.word)) {
@@ -174,8 +178,6 @@ fn one_decision(slots: &Slots<'_>, diag: &Diag) -> bool {
                 "a status or message decides by rules; for a fixed disposition with a code write \
                  `with = path`, a function that gives `Verdict::permanent(\"class\").code(..)`",
             );
-        } else if fixed && had.word.is_disposition() != has.word.is_disposition() {
-            reported.help("remove one of the two");
         }
     }
     fine
@@ -232,10 +234,12 @@ impl<'a> About<'a, '_> {
         let there: Vec<&str> = names.iter().map(String::as_str).collect();
         let typed = plain(wanted);
         let whose = self.whose();
-        let message = match (nearest(&typed, &there), there.as_slice()) {
+        let near = if typed.starts_with(|first: char| first.is_ascii_digit()) { None } else { nearest(&typed, &there) };
+        let message = match (near, there.as_slice()) {
             (_, []) => format!("{whose} has no fields"),
             (Some(near), _) => format!("{whose} has no field `{typed}`; did you mean `{near}`?"),
-            (None, _) => format!("{whose} has no field `{typed}`: it has {}", one_of(&there).replace(" or ", " and ")),
+            (None, [only]) => format!("{whose} has no field `{typed}`: its one field is `{only}`"),
+            (None, several) => format!("{whose} has no field `{typed}`: it has {}", all_of(several)),
         };
         self.diag.error(wanted, message);
         Err(())
@@ -248,13 +252,13 @@ impl<'a> About<'a, '_> {
             return Ok(Asked { member, ty });
         }
         let count = self.fields.len();
-        let message = format!("`transparent` asks the one field, and {} has {count}", self.whose());
+        let has = if count == 0 { "none".to_string() } else { count.to_string() };
+        let message = format!("`transparent` alone needs exactly one field, and {} has {has}", self.whose());
         let reported = self.diag.error(&item.key, message);
         if count == 0 {
-            reported
-                .help("`transparent` needs exactly one field, or the field's name; here a disposition must be said");
+            reported.help("say what it is: `#[classify(retryable)]`, `#[classify(permanent)]` or another decision");
         } else {
-            reported.help("name the field to ask: `transparent = field`, or `#[classify(transparent)]` on it");
+            reported.help("name the field to ask: `transparent = field`, or write `#[classify(transparent)]` on it");
         }
         Err(())
     }

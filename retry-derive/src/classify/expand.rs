@@ -2,8 +2,9 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{GenericParam, Generics};
+use syn::{GenericParam, Generics, Member};
 
 use super::model::{Answer, Asked, Case, Details, Model, Role};
 use super::table::{DISPOSITIONS, Word};
@@ -52,28 +53,39 @@ fn arm(model: &Model<'_>, case: &Case<'_>) -> TokenStream {
         let variant = repeated(variant.to_token_stream());
         quote!(::#variant)
     });
-    let fields = case.asked().into_iter().map(|(role, asked)| {
-        let member = repeated(asked.member.to_token_stream());
-        let name = binding(role, asked);
-        quote!(#member: ref #name,)
-    });
+    let mut bound = Vec::new();
+    let mut fields = TokenStream::new();
+    for (_, asked) in case.asked() {
+        let name = binding(asked);
+        if !bound.contains(&name) {
+            let member = repeated(asked.member.to_token_stream());
+            fields.extend(quote!(#member: ref #name,));
+            bound.push(name);
+        }
+    }
     let verdict = match &case.answer {
         Answer::Fixed { word, class, details } => {
             let disposition = disposition(*word);
             let verdict = quote!(#krate::Verdict::new(#krate::Disposition::#disposition, #class));
             with_details(krate, &verdict, details)
         }
-        Answer::Rules { status, message, rules, class, details } => {
+        Answer::Rules { status, message, rules, name, class, details } => {
             let none = quote!(#krate::__private::Option::None);
             let status = status.as_ref().map_or(none, |asked| read(krate, Role::Status, asked));
             let message = message.as_ref().map_or(quote!(""), |asked| {
                 let message = read(krate, Role::Message, asked);
                 quote!(&#message)
             });
-            let rules = rules
-                .as_ref()
-                .map_or_else(|| quote!(#krate::classify::StatusRules::HTTP), |path| repeated(path.to_token_stream()));
-            let verdict = quote!(#krate::__private::classify::by_rules(&#rules, #status, #message));
+            let (rules, span) = match rules {
+                Some(path) => (repeated(path.to_token_stream()), ours(path.span())),
+                None => (quote!(#krate::classify::StatusRules::HTTP), Span::call_site()),
+            };
+            let local = Ident::new("__retry_rules", span);
+            let rules = quote_spanned!(span=> &#rules);
+            let verdict = quote! {{
+                let #local: &#krate::classify::StatusRules = #rules;
+                #krate::__private::classify::by_rules(#local, #status, #message, #name)
+            }};
             let verdict = match class {
                 Some(class) => quote!(#krate::__private::classify::with_class(#verdict, #class)),
                 None => verdict,
@@ -90,7 +102,7 @@ fn arm(model: &Model<'_>, case: &Case<'_>) -> TokenStream {
             }}
         }
     };
-    quote!(Self #head { #(#fields)* .. } => #verdict,)
+    quote!(Self #head { #fields .. } => #verdict,)
 }
 
 fn with_details(krate: &TokenStream, verdict: &TokenStream, details: &Details<'_>) -> TokenStream {
@@ -107,7 +119,7 @@ fn with_details(krate: &TokenStream, verdict: &TokenStream, details: &Details<'_
 
 /// `<FieldType as Trait>::method(binding)`: the compiler underlines the field's type when it cannot be asked.
 fn read(krate: &TokenStream, role: Role, asked: &Asked<'_>) -> TokenStream {
-    let name = binding(role, asked);
+    let name = binding(asked);
     let ty = repeated(asked.ty.to_token_stream());
     let (path, method) = (role_trait(krate, role), role_method(role));
     quote_spanned!(ours(asked.ty.span())=> <#ty as #path>::#method(#name))
@@ -135,14 +147,12 @@ fn role_method(role: Role) -> Ident {
 }
 
 /// A name that no constant in scope has: a pattern would compare with that instead of binding.
-fn binding(role: Role, asked: &Asked<'_>) -> Ident {
-    let name = match role {
-        Role::Transparent => "__retry_inner",
-        Role::Status => "__retry_status",
-        Role::Message => "__retry_message",
-        Role::RetryAfter => "__retry_hint",
+fn binding(asked: &Asked<'_>) -> Ident {
+    let name = match &asked.member {
+        Member::Named(name) => format!("__retry_{}", name.unraw()),
+        Member::Unnamed(index) => format!("__retry_{}", index.index),
     };
-    Ident::new(name, asked.ty.span().resolved_at(Span::mixed_site()))
+    Ident::new(&name, asked.ty.span().resolved_at(Span::mixed_site()))
 }
 
 fn disposition(word: Word) -> Ident {

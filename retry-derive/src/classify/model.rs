@@ -30,6 +30,9 @@ pub(super) enum Answer<'a> {
         status: Option<Asked<'a>>,
         message: Option<Asked<'a>>,
         rules: Option<ExprPath>,
+        /// The class where the rules know none.
+        name: String,
+        /// The class whatever the rules say.
         class: Option<String>,
         details: Details<'a>,
     },

@@ -115,19 +115,24 @@ fn word(input: ParseStream<'_>, place: Place, diag: &Diag) -> Option<Item> {
 fn no_word(tokens: &TokenStream, comma: Span, place: Place, diag: &Diag) {
     let quoted = syn::parse2::<LitStr>(tokens.clone()).ok().map(|text| text.value());
     match quoted.as_deref().and_then(Entry::of) {
-        Some(entry) => diag.error(tokens, format!("write `{}` without quotes", entry.name)),
-        None if tokens.is_empty() => diag.error_at(comma, "expected a word, found a comma"),
-        None => diag.error(first(tokens.clone()), "expected a word"),
+        Some(entry) => {
+            diag.error(tokens, format!("expected a word, found a string: write `{}` without quotes", entry.name));
+        }
+        None if tokens.is_empty() => {
+            diag.error_at(comma, "expected a word, found a comma");
+        }
+        None => {
+            diag.error(first(tokens.clone()), "expected a word").help(words_help(place));
+        }
     }
-    .help(words_help(place));
 }
 
 fn unknown(key: &Ident, typed: &str, place: Place, diag: &Diag) {
-    match meant(typed, place) {
-        Some(near) => diag.error(key, format!("unknown word `{typed}`; did you mean `{near}`?")),
-        None => diag.error(key, format!("unknown word `{typed}`")),
+    if let Some(near) = meant(typed, place) {
+        diag.error(key, format!("unknown word `{typed}`; did you mean `{near}`?"));
+    } else {
+        diag.error(key, format!("unknown word `{typed}`")).help(words_help(place));
     }
-    .help(words_help(place));
 }
 
 fn misplaced(key: &Ident, entry: &Entry, place: Place, diag: &Diag) {
@@ -201,7 +206,7 @@ fn text(input: ParseStream<'_>, entry: &Entry, diag: &Diag) -> Option<Value> {
         let rest = until_comma(input);
         let quoted = rest.to_string();
         let reported = diag.error(rest, format!("`{name}` expects a name in quotes: `{}`", entry.example));
-        if quoted.chars().all(|letter| letter.is_alphanumeric() || letter == '_') {
+        if syn::parse_str::<Ident>(&quoted).is_ok() {
             reported.help(format!("write `{name} = \"{quoted}\"`"));
         }
         return None;
@@ -229,9 +234,8 @@ fn member(input: ParseStream<'_>, entry: &Entry, diag: &Diag) -> Option<Value> {
     } else {
         fork.call(Ident::parse_any).map(Member::Named)
     };
-    let ends = fork.is_empty() || fork.peek(Token![,]);
-    if let (Ok(member), true) = (found, ends) {
-        until_comma(input);
+    if let (Ok(member), true) = (found, ends(&fork)) {
+        input.advance_to(&fork);
         return Some(Value::Member(member));
     }
     let rest = until_comma(input);
@@ -275,9 +279,9 @@ fn disposition(input: ParseStream<'_>, diag: &Diag) -> Option<Value> {
 fn krate(input: ParseStream<'_>, diag: &Diag) -> Option<Value> {
     let fork = input.fork();
     let found = fork.call(Path::parse_mod_style);
-    let ends = fork.is_empty() || fork.peek(Token![,]);
+    let whole = ends(&fork);
     let rest = until_comma(input);
-    if let (Ok(path), true) = (found, ends) {
+    if let (Ok(path), true) = (found, whole) {
         let first = path.segments.first().map(|segment| segment.ident.to_string());
         let absolute = path.leading_colon.is_some() || matches!(first.as_deref(), Some("crate" | "$crate"));
         if absolute {
@@ -300,11 +304,16 @@ fn krate(input: ParseStream<'_>, diag: &Diag) -> Option<Value> {
 fn alone<T: Parse>(input: ParseStream<'_>) -> syn::Result<T> {
     let fork = input.fork();
     let value = fork.parse::<T>()?;
-    if !(fork.is_empty() || fork.peek(Token![,])) {
+    if !ends(&fork) {
         return Err(fork.error("expected `,`"));
     }
     input.advance_to(&fork);
     Ok(value)
+}
+
+/// Whether a value may end here. Before another word it may: there only the comma was forgotten, which is said of it.
+fn ends(input: ParseStream<'_>) -> bool {
+    input.is_empty() || input.peek(Token![,]) || input.peek(Ident::peek_any)
 }
 
 /// Takes everything up to the next comma.

@@ -66,12 +66,14 @@ pub trait RetryAfterField {
 
 macro_rules! integers {
     ($($type:ty)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl StatusField for $type {
             fn status(&self) -> Option<i64> {
                 i64::try_from(*self).ok()
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl RetryAfterField for $type {
             fn retry_after(&self) -> Option<Duration> {
                 u64::try_from(*self).ok().map(Duration::from_secs)
@@ -82,30 +84,35 @@ macro_rules! integers {
 
 integers!(u8 u16 u32 u64 usize i8 i16 i32 i64 isize);
 
+#[diagnostic::do_not_recommend]
 impl StatusField for NonZeroU16 {
     fn status(&self) -> Option<i64> {
         Some(i64::from(self.get()))
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl RetryAfterField for Duration {
     fn retry_after(&self) -> Option<Duration> {
         Some(*self)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl MessageField for str {
     fn message(&self) -> Cow<'_, str> {
         Cow::Borrowed(self)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl MessageField for String {
     fn message(&self) -> Cow<'_, str> {
         Cow::Borrowed(self)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl MessageField for Cow<'_, str> {
     fn message(&self) -> Cow<'_, str> {
         Cow::Borrowed(self)
@@ -114,6 +121,7 @@ impl MessageField for Cow<'_, str> {
 
 macro_rules! errors {
     ($($type:ty),*) => {$(
+        #[diagnostic::do_not_recommend]
         impl MessageField for $type {
             fn message(&self) -> Cow<'_, str> {
                 Cow::Owned(self.to_string())
@@ -124,18 +132,21 @@ macro_rules! errors {
 
 errors!(dyn Error + '_, dyn Error + Send + '_, dyn Error + Send + Sync + '_);
 
+#[diagnostic::do_not_recommend]
 impl<T: StatusField> StatusField for Option<T> {
     fn status(&self) -> Option<i64> {
         self.as_ref().and_then(StatusField::status)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: MessageField> MessageField for Option<T> {
     fn message(&self) -> Cow<'_, str> {
         self.as_ref().map_or(Cow::Borrowed(""), MessageField::message)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: RetryAfterField> RetryAfterField for Option<T> {
     fn retry_after(&self) -> Option<Duration> {
         self.as_ref().and_then(RetryAfterField::retry_after)
@@ -144,18 +155,21 @@ impl<T: RetryAfterField> RetryAfterField for Option<T> {
 
 macro_rules! through {
     ($($type:ty),*) => {$(
+        #[diagnostic::do_not_recommend]
         impl<T: StatusField + ?Sized> StatusField for $type {
             fn status(&self) -> Option<i64> {
                 (**self).status()
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl<T: MessageField + ?Sized> MessageField for $type {
             fn message(&self) -> Cow<'_, str> {
                 (**self).message()
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl<T: RetryAfterField + ?Sized> RetryAfterField for $type {
             fn retry_after(&self) -> Option<Duration> {
                 (**self).retry_after()

@@ -5,11 +5,14 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use crate::classify::StatusRules;
-use crate::verdict::Verdict;
+use crate::verdict::{Disposition, Verdict};
 
-/// The verdict of rules about a status and a message.
-pub fn by_rules(rules: &StatusRules, status: Option<i64>, message: &str) -> Verdict {
-    rules.verdict(status, message)
+/// The verdict of rules about a status and a message. Where they know neither a status nor a word, the class is the name of
+/// the variant: it says more than `unknown`.
+pub fn by_rules(rules: &StatusRules, status: Option<i64>, message: &str, name: &'static str) -> Verdict {
+    let verdict = rules.verdict(status, message);
+    let unnamed = verdict.code.is_none() && verdict.disposition == Disposition::Unknown;
+    if unnamed { with_class(verdict, name) } else { verdict }
 }
 
 /// A verdict under a class of the user's own.
