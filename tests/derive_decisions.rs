@@ -249,7 +249,8 @@ mod nested {
         Verdict::permanent("far")
     }
 
-    pub(super) fn generic<T, U>(_error: &T) -> Verdict {
+    pub(super) fn generic<T, U: Default>(_error: &T) -> Verdict {
+        let _default = U::default();
         Verdict::retryable("generic")
     }
 }

@@ -1,5 +1,7 @@
 //! Generated code means the same wherever it stands, whatever the user's names mean there.
 #![deny(warnings)]
+// names and signatures that are here to clash
+#![allow(clippy::enum_variant_names, clippy::unused_self, clippy::unnecessary_wraps)]
 
 use retry_runtime::{Classify as _, Disposition};
 

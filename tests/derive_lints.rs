@@ -117,8 +117,11 @@ where
     #[classify(with = judge)]
     With(u8),
     /// One that cannot be.
-    #[classify(retryable)]
+    #[classify(transparent)]
     Never(Infallible),
+    /// Nor can this.
+    #[classify(retryable)]
+    NeverEither(Infallible),
 }
 
 const fn judge<T: fmt::Debug, U: fmt::Debug, const N: usize>(_error: &Everything<'_, '_, T, U, N>) -> Verdict {

@@ -1,5 +1,6 @@
 //! Derives inside functions and in what macros make.
 #![deny(warnings)]
+#![allow(clippy::non_minimal_cfg, clippy::single_component_path_imports)] // forms that are here to be read
 
 use retry_runtime::{Classify, Disposition, StatusRules, Verdict};
 

@@ -110,6 +110,7 @@ fn join(earlier: Verdict, later: Verdict) -> Verdict {
 macro_rules! objects {
     ($($object:ty),*) => {$(
         /// Asks the chain of sources: [`of_chain`]. `Box`, `Arc` and `&` of it do the same.
+        #[diagnostic::do_not_recommend]
         impl Classify for $object {
             fn classify(&self) -> Verdict {
                 of_chain(self)

@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(StatusField::status(&Some(&404_u32)), Some(404));
         assert_eq!(StatusField::status(&None::<u16>), None);
         assert_eq!(StatusField::status(&NonZeroU16::MIN), Some(1));
-        assert_eq!(StatusField::status(&Box::new(Arc::new(Rc::new(1_i64)))), Some(1));
+        assert_eq!(StatusField::status(&Box::new(Rc::new(Arc::new(1_i64)))), Some(1));
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub(super) fn known(link: &(dyn Error + 'static)) -> Option<Verdict> {
 }
 
 /// By its [kind](StoreError::kind): a busy or unavailable store is worth another try, as is one whose answer was lost.
+#[diagnostic::do_not_recommend]
 impl Classify for StoreError {
     fn classify(&self) -> Verdict {
         match self.kind() {
@@ -38,6 +39,7 @@ impl Classify for StoreError {
 }
 
 /// The settings stay what they are.
+#[diagnostic::do_not_recommend]
 impl Classify for PolicyError {
     fn classify(&self) -> Verdict {
         Verdict::permanent("configuration")

@@ -13,6 +13,7 @@ use crate::verdict::Verdict;
 macro_rules! always {
     ($($verdict:ident($class:literal): $($type:ty),+;)*) => {
         $($(
+            #[diagnostic::do_not_recommend]
             impl Classify for $type {
                 fn classify(&self) -> Verdict {
                     Verdict::$verdict($class)
@@ -80,6 +81,7 @@ pub(super) fn known(link: &(dyn Error + 'static)) -> Option<Verdict> {
 /// | `ReadOnlyFilesystem`; `InvalidData`; `Unsupported` | permanent `read_only`; `invalid_data`; `not_supported` |
 /// | `InvalidInput`, `NotADirectory`, `IsADirectory`, `DirectoryNotEmpty`, `NotSeekable`, `CrossesDevices`, `TooManyLinks`, `ArgumentListTooLong` | permanent `invalid_request` |
 /// | `WriteZero`, `Other`, and what is not named | unknown `io` |
+#[diagnostic::do_not_recommend]
 impl Classify for io::Error {
     fn classify(&self) -> Verdict {
         of_chain(self)
@@ -91,6 +93,7 @@ impl Classify for io::Error {
 }
 
 /// The same table.
+#[diagnostic::do_not_recommend]
 impl Classify for io::ErrorKind {
     fn classify(&self) -> Verdict {
         use io::ErrorKind as Kind;
@@ -145,12 +148,14 @@ fn by_kind(error: &io::Error) -> Verdict {
 }
 
 /// Never asked: there is no such error.
+#[diagnostic::do_not_recommend]
 impl Classify for Infallible {
     fn classify(&self) -> Verdict {
         match *self {}
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Classify for mpsc::RecvTimeoutError {
     fn classify(&self) -> Verdict {
         match self {
@@ -164,6 +169,7 @@ impl Classify for mpsc::RecvTimeoutError {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Classify for mpsc::TryRecvError {
     fn classify(&self) -> Verdict {
         match self {
@@ -177,6 +183,7 @@ impl Classify for mpsc::TryRecvError {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T> Classify for mpsc::SendError<T> {
     fn classify(&self) -> Verdict {
         Verdict::permanent("closed")
@@ -187,6 +194,7 @@ impl<T> Classify for mpsc::SendError<T> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T> Classify for mpsc::TrySendError<T> {
     fn classify(&self) -> Verdict {
         match self {
@@ -200,6 +208,7 @@ impl<T> Classify for mpsc::TrySendError<T> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T> Classify for PoisonError<T> {
     fn classify(&self) -> Verdict {
         Verdict::permanent("poisoned")
@@ -210,6 +219,7 @@ impl<T> Classify for PoisonError<T> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T> Classify for TryLockError<T> {
     fn classify(&self) -> Verdict {
         match self {

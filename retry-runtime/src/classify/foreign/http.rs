@@ -11,6 +11,7 @@ use crate::classify::{Classify, StatusField, StatusRules};
 use crate::verdict::Verdict;
 
 /// Decides by [`StatusRules::HTTP`].
+#[diagnostic::do_not_recommend]
 impl Classify for StatusCode {
     fn classify(&self) -> Verdict {
         StatusRules::HTTP.verdict(self.status(), "")
@@ -31,6 +32,7 @@ macro_rules! malformed {
     ($($type:ty),*) => {
         $(
             /// Permanent, class `invalid_request`: the same parts make the same fault.
+            #[diagnostic::do_not_recommend]
             impl Classify for $type {
                 fn classify(&self) -> Verdict {
                     Verdict::permanent("invalid_request")

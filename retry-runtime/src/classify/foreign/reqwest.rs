@@ -22,6 +22,7 @@ pub(super) fn known(link: &(dyn Error + 'static)) -> Option<Verdict> {
 /// | the caller's own body failed | what its input/output error says, else unknown `body` |
 /// | the connection failed, or the answer is torn or no HTTP | retryable `connection`, the work may have been done |
 /// | a body that arrived and cannot be decoded | what `serde_json` says, else permanent `invalid_body` |
+#[diagnostic::do_not_recommend]
 impl Classify for ::reqwest::Error {
     fn classify(&self) -> Verdict {
         if let Some(status) = self.status() {

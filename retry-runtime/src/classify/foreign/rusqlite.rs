@@ -22,6 +22,7 @@ pub(super) fn known(link: &(dyn Error + 'static)) -> Option<Verdict> {
 /// | any other SQL error or misuse | permanent `invalid_request` |
 /// | no row; conversions | permanent `not_found`; `invalid_data` |
 /// | an error of the user's own inside a conversion or a function | what its chain says |
+#[diagnostic::do_not_recommend]
 impl Classify for SqliteError {
     fn classify(&self) -> Verdict {
         of_chain(self)

@@ -12,6 +12,7 @@ pub(super) fn known(link: &(dyn Error + 'static)) -> Option<Verdict> {
 
 /// Text that ends too early is retryable, class `truncated`: as a rule an answer was cut off. Other faults of syntax and
 /// data are permanent, class `invalid_json`; a fault of the reader or writer is classified by its kind.
+#[diagnostic::do_not_recommend]
 impl Classify for ::serde_json::Error {
     fn classify(&self) -> Verdict {
         match self.classify() {

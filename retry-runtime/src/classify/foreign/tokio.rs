@@ -11,6 +11,7 @@ pub(super) fn known(link: &(dyn Error + 'static)) -> Option<Verdict> {
 }
 
 /// Retryable, class `timeout`; what was under way may have been done all the same.
+#[diagnostic::do_not_recommend]
 impl Classify for Elapsed {
     fn classify(&self) -> Verdict {
         Verdict::retryable("timeout").outcome_unknown()
