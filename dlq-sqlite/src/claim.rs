@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use retry_runtime::dead_letter::{
-    Actor, ClaimRequest, Claimed, Finish, HistoryEntry, LetterRow, LetterState, Release, to_millis,
+    Actor, ClaimRequest, Claimed, Filter, Finish, HistoryEntry, LetterRow, LetterState, Release, to_millis,
 };
 use retry_runtime::error::{StoreError, StoreErrorKind};
 use rusqlite::types::Value;
@@ -58,19 +58,9 @@ fn due(tx: Tx<'_>, request: &ClaimRequest) -> rusqlite::Result<Vec<LetterRow>> {
         }
         let mut filter = request.filter.clone();
         filter.kinds = vec![kind.clone()];
-        let mut condition = Condition::of(tx.scope, &filter).in_state(&filter, LetterState::Parked);
-        let now = || [Value::Integer(tx.millis())];
-        if !request.ignore_not_before {
-            condition.and("not_before <= ?", now());
-        }
-        if !request.ignore_backoff {
-            condition.and("replay_after <= ?", now());
-        }
-        condition.values.push(Value::Integer(i64::from(request.limit)));
-        let sql =
-            format!("SELECT {} FROM letter WHERE {} ORDER BY not_before, seq LIMIT ?", rows::LETTER, condition.sql);
-        let mut statement = tx.connection.prepare_cached(&sql)?;
-        let rows = statement.query_map(params_from_iter(condition.values), rows::letter)?;
+        let query = due_query(tx.scope, &filter, request, tx.millis());
+        let mut statement = tx.connection.prepare_cached(&query.sql)?;
+        let rows = statement.query_map(params_from_iter(query.values), rows::letter)?;
         found.extend(rows.collect::<rusqlite::Result<Vec<_>>>()?);
     }
     found.sort_by_key(|row| (row.not_before, row.seq));
@@ -78,18 +68,36 @@ fn due(tx: Tx<'_>, request: &ClaimRequest) -> rusqlite::Result<Vec<LetterRow>> {
     Ok(found)
 }
 
+/// The due letters of one kind, in the order of the claim index.
+pub(crate) fn due_query(scope: &str, filter: &Filter, request: &ClaimRequest, now: i64) -> Condition {
+    let mut query = Condition::of(scope, filter).in_state(filter, LetterState::Parked);
+    if !request.ignore_not_before {
+        query.and("not_before <= ?", [Value::Integer(now)]);
+    }
+    if !request.ignore_backoff {
+        query.and("replay_after <= ?", [Value::Integer(now)]);
+    }
+    query.values.push(Value::Integer(i64::from(request.limit)));
+    query.sql = format!("SELECT {} FROM letter WHERE {} ORDER BY not_before, seq LIMIT ?", rows::LETTER, query.sql);
+    query
+}
+
+/// The leases that have run out. Without the hint the planner prefers the equality on `state` of another index, and sorts.
+pub(crate) fn expired_query() -> String {
+    format!(
+        "SELECT {} FROM letter INDEXED BY letter_lease WHERE state = 'replaying' AND lease_until < ?1
+         ORDER BY lease_until LIMIT ?2",
+        rows::LETTER
+    )
+}
+
 /// Takes back every lease that has run out.
 pub(crate) fn reap(tx: Tx<'_>, actor: &Actor) -> rusqlite::Result<Vec<LetterRow>> {
     let mut reaped = Vec::new();
     loop {
-        // Without the hint the planner prefers the equality on `state` of another index, and sorts.
         let expired = tx
             .connection
-            .prepare_cached(&format!(
-                "SELECT {} FROM letter INDEXED BY letter_lease
-                 WHERE state = 'replaying' AND lease_until < ?1 ORDER BY lease_until LIMIT ?2",
-                rows::LETTER
-            ))?
+            .prepare_cached(&expired_query())?
             .query_map(params![tx.millis(), REAP_AT_ONCE], rows::letter)?
             .collect::<rusqlite::Result<Vec<_>>>()?;
         if expired.is_empty() {

@@ -51,57 +51,68 @@ pub(crate) fn list(
     filter: &Filter,
     page: &PageRequest,
 ) -> rusqlite::Result<Page> {
-    let (direction, comparison) = match page.order {
-        Order::LongestUnseenFirst => ("ASC", ">"),
-        _ => ("DESC", "<"),
-    };
-    let wanted = i64::from(page.limit).saturating_add(1);
     let mut found: Vec<LetterRow> = Vec::new();
     for state in states(filter) {
-        let mut condition = Condition::of(scope, filter).in_state(filter, state);
-        if let Some(cursor) = &page.after {
-            let keys = [Value::Integer(to_millis(cursor.last_seen)), Value::Integer(rows::stored(cursor.seq))];
-            condition.and(&format!("(last_seen, seq) {comparison} (?, ?)"), keys);
-        }
-        condition.values.push(Value::Integer(wanted));
-        let sql = format!(
-            "SELECT {} FROM letter WHERE {} ORDER BY last_seen {direction}, seq {direction} LIMIT ?",
-            rows::LETTER,
-            condition.sql
-        );
-        let mut statement = connection.prepare_cached(&sql)?;
-        let rows = statement.query_map(params_from_iter(condition.values), rows::letter)?;
+        let query = page_query(scope, filter, state, page);
+        let mut statement = connection.prepare_cached(&query.sql)?;
+        let rows = statement.query_map(params_from_iter(query.values), rows::letter)?;
         found.extend(rows.collect::<rusqlite::Result<Vec<_>>>()?);
     }
     found.sort_by_key(|row| (row.last_seen, row.seq));
-    if direction == "DESC" {
+    if page.order != Order::LongestUnseenFirst {
         found.reverse();
     }
     Ok(Page::of(found, page.limit))
 }
 
+/// The first letters of one state behind the cursor, one more than the page holds.
+pub(crate) fn page_query(scope: &str, filter: &Filter, state: LetterState, page: &PageRequest) -> Condition {
+    let (direction, comparison) = match page.order {
+        Order::LongestUnseenFirst => ("ASC", ">"),
+        _ => ("DESC", "<"),
+    };
+    let mut query = Condition::of(scope, filter).in_state(filter, state);
+    if let Some(cursor) = &page.after {
+        let keys = [Value::Integer(to_millis(cursor.last_seen)), Value::Integer(rows::stored(cursor.seq))];
+        query.and(&format!("(last_seen, seq) {comparison} (?, ?)"), keys);
+    }
+    query.values.push(Value::Integer(i64::from(page.limit).saturating_add(1)));
+    query.sql = format!(
+        "SELECT {} FROM letter WHERE {} ORDER BY last_seen {direction}, seq {direction} LIMIT ?",
+        rows::LETTER,
+        query.sql
+    );
+    query
+}
+
 /// How many letters match.
 pub(crate) fn count(connection: &Connection, scope: &str, filter: &Filter) -> rusqlite::Result<u64> {
-    let condition = Condition::of(scope, filter).in_states(filter);
+    let query = count_query(scope, filter);
+    connection.prepare_cached(&query.sql)?.query_row(params_from_iter(query.values), |row| row.get(0).map(number))
+}
+
+pub(crate) fn count_query(scope: &str, filter: &Filter) -> Condition {
+    let mut query = Condition::of(scope, filter).in_states(filter);
     // States, kinds and error classes are counted as they come and go.
     let mut counted = Filter::all();
     counted.kinds.clone_from(&filter.kinds);
     counted.error_classes.clone_from(&filter.error_classes);
     counted.states.clone_from(&filter.states);
-    let sql = if *filter == counted {
-        format!("SELECT coalesce(sum(n), 0) FROM tally WHERE {}", condition.sql)
+    query.sql = if *filter == counted {
+        format!("SELECT coalesce(sum(n), 0) FROM tally WHERE {}", query.sql)
     } else {
-        format!("SELECT count(*) FROM letter WHERE {}", condition.sql)
+        format!("SELECT count(*) FROM letter WHERE {}", query.sql)
     };
-    connection.prepare_cached(&sql)?.query_row(params_from_iter(condition.values), |row| row.get(0).map(number))
+    query
 }
+
+pub(crate) const SUMMARY: &str =
+    "SELECT state, error_class, sum(n) FROM tally WHERE scope = ?1 GROUP BY state, error_class HAVING sum(n) > 0";
 
 /// What is owed, without the spill.
 pub(crate) fn summary(connection: &Connection, scope: &str) -> rusqlite::Result<Summary> {
     let mut summary = Summary::default();
-    let mut statement = connection.prepare_cached(
-        "SELECT state, error_class, sum(n) FROM tally WHERE scope = ?1 GROUP BY state, error_class HAVING sum(n) > 0",
-    )?;
+    let mut statement = connection.prepare_cached(SUMMARY)?;
     let mut rows = statement.query([scope])?;
     while let Some(row) = rows.next()? {
         if let Some(state) = LetterState::parse(&row.get::<_, String>(0)?) {

@@ -12,6 +12,8 @@ mod ledger;
 mod letters;
 mod open;
 mod park;
+#[cfg(test)]
+mod plans;
 mod reader;
 mod rows;
 mod store;

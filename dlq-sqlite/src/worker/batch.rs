@@ -184,3 +184,7 @@ fn unknown(count: usize, error: StoreError) -> Outcome {
 fn uncertain(error: &StoreError) -> StoreError {
     StoreError::new(StoreErrorKind::Unknown, error.to_string())
 }
+
+#[cfg(test)]
+#[path = "batch_tests.rs"]
+mod tests;
