@@ -14,6 +14,7 @@ mod record;
 mod rules;
 mod scope;
 mod sink;
+mod spill;
 mod state;
 mod store;
 mod summary;
@@ -31,6 +32,7 @@ pub use record::{AttemptOutcome, DEFAULT_SCOPE, HistoryEntry, LetterDetail, Lett
 pub use rules::{KnownPayload, PayloadStep, lease_end};
 pub use scope::{ReplayScope, Scoped, hand_over};
 pub use sink::{DeadLetterSink, Parking, Ticket};
+pub use spill::{Batch, Import, Reserve, Spill};
 pub use state::LetterState;
 pub use store::{BoxFuture, Capabilities, DeadLetterStore};
 pub use summary::Summary;
