@@ -1,5 +1,6 @@
 //! What each word of `#[classify(..)]` decides.
 #![allow(dead_code)] // fields that only stand in the way
+#![allow(unused_qualifications)] // paths of every form
 
 use std::borrow::Cow;
 use std::error::Error;

@@ -130,7 +130,7 @@ const fn judge<T: fmt::Debug, U: fmt::Debug, const N: usize>(_error: &Everything
 
 /// One lifetime, used once.
 #[derive(Clone, Copy, Debug, Classify)]
-#[classify(status = code)]
+#[classify(status = code, crate = ::retry_runtime)]
 pub(crate) struct Short<'text> {
     /// the status
     code: i32,

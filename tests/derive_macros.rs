@@ -1,6 +1,7 @@
 //! Derives inside functions and in what macros make.
 #![deny(warnings)]
-#![allow(clippy::non_minimal_cfg, clippy::single_component_path_imports)] // forms that are here to be read
+// forms that are here to be read
+#![allow(clippy::non_minimal_cfg, clippy::single_component_path_imports, unused_qualifications)]
 
 use retry_runtime::{Classify, Disposition, StatusRules, Verdict};
 

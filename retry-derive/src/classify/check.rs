@@ -2,7 +2,7 @@
 
 use proc_macro2::Ident;
 use syn::ext::IdentExt;
-use syn::{Data, DeriveInput, Fields, Member, Path};
+use syn::{Data, DeriveInput, Fields, GenericParam, Member, Path};
 
 use super::model::{Answer, Asked, Case, Details, Model, krate};
 use super::parse::{Item, Said, Value, attributes};
@@ -14,6 +14,7 @@ use crate::names::{all_of, nearest};
 
 /// The runtime's path, which a stub needs as well, and the model unless the input is beyond understanding.
 pub(super) fn check<'a>(input: &'a DeriveInput, diag: &Diag) -> (Option<Path>, Option<Model<'a>>) {
+    unread(input, diag);
     match &input.data {
         Data::Struct(data) => {
             let mut said = attributes(&input.attrs, Place::Struct, diag);
@@ -51,6 +52,21 @@ pub(super) fn check<'a>(input: &'a DeriveInput, diag: &Diag) -> (Option<Path>, O
             diag.error(data.union_token, "`Classify` cannot be derived for a union: nobody knows which field holds")
                 .help("write `impl retry_runtime::Classify` by hand, or use an enum");
             (None, None)
+        }
+    }
+}
+
+/// Attributes that stand where nobody would read them.
+fn unread(input: &DeriveInput, diag: &Diag) {
+    for parameter in &input.generics.params {
+        let attributes = match parameter {
+            GenericParam::Type(parameter) => &parameter.attrs,
+            GenericParam::Const(parameter) => &parameter.attrs,
+            GenericParam::Lifetime(parameter) => &parameter.attrs,
+        };
+        for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("classify")) {
+            diag.error(attribute, "`classify` means nothing on a generic parameter")
+                .help("it belongs on the enum or struct, on a variant, or on a field");
         }
     }
 }

@@ -2,13 +2,14 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::Member;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{GenericParam, Generics, Member};
 
+use super::generics::{bounds, head};
 use super::model::{Answer, Asked, Case, Details, Model, Role};
 use super::table::{DISPOSITIONS, Word};
-use super::tokens::{mentions, ours, repeated};
+use super::tokens::{ours, repeated};
 
 // Input:  enum E { #[classify(retryable)] Busy, #[classify(transparent)] Inner(T) }
 // Output: impl<T> Classify for E<T> where T: Classify {
@@ -23,16 +24,9 @@ use super::tokens::{mentions, ours, repeated};
 pub(super) fn expand(model: &Model<'_>) -> TokenStream {
     let krate = &model.krate;
     let arms = model.cases.iter().map(|case| arm(model, case));
-    let generics = bounded(model);
-    let (impl_generics, _, where_clause) = generics.split_for_impl();
-    let (_, type_generics, _) = model.input.generics.split_for_impl();
-    let [impl_generics, type_generics, where_clause] =
-        [impl_generics.to_token_stream(), type_generics.to_token_stream(), where_clause.to_token_stream()]
-            .map(repeated);
-    let name = repeated(model.input.ident.to_token_stream());
+    let head = head(model.input, krate, &bounds(model));
     quote! {
-        #[automatically_derived]
-        impl #impl_generics #krate::Classify for #name #type_generics #where_clause {
+        #head {
             fn classify(&self) -> #krate::Verdict {
                 match *self {
                     #(#arms)*
@@ -77,7 +71,7 @@ fn arm(model: &Model<'_>, case: &Case<'_>) -> TokenStream {
                 quote!(&#message)
             });
             let (rules, span) = match rules {
-                Some(path) => (repeated(path.to_token_stream()), ours(path.span())),
+                Some(path) => (path.to_token_stream(), ours(path.span())),
                 None => (quote!(#krate::classify::StatusRules::HTTP), Span::call_site()),
             };
             let local = Ident::new("__retry_rules", span);
@@ -94,10 +88,9 @@ fn arm(model: &Model<'_>, case: &Case<'_>) -> TokenStream {
         }
         Answer::Transparent(inner) => read(krate, Role::Transparent, inner),
         Answer::With(path) => {
-            let function = repeated(path.to_token_stream());
             let local = Ident::new("__retry_with", ours(path.span()));
             quote! {{
-                let #local: fn(&Self) -> #krate::Verdict = #function;
+                let #local: fn(&Self) -> #krate::Verdict = #path;
                 #local(self)
             }}
         }
@@ -121,29 +114,8 @@ fn with_details(krate: &TokenStream, verdict: &TokenStream, details: &Details<'_
 fn read(krate: &TokenStream, role: Role, asked: &Asked<'_>) -> TokenStream {
     let name = binding(asked);
     let ty = repeated(asked.ty.to_token_stream());
-    let (path, method) = (role_trait(krate, role), role_method(role));
+    let (path, method) = (role.asks(krate), role.method());
     quote_spanned!(ours(asked.ty.span())=> <#ty as #path>::#method(#name))
-}
-
-fn role_trait(krate: &TokenStream, role: Role) -> TokenStream {
-    match role {
-        Role::Transparent => quote!(#krate::Classify),
-        Role::Status => quote!(#krate::classify::StatusField),
-        Role::Message => quote!(#krate::classify::MessageField),
-        Role::RetryAfter => quote!(#krate::classify::RetryAfterField),
-    }
-}
-
-fn role_method(role: Role) -> Ident {
-    format_ident!(
-        "{}",
-        match role {
-            Role::Transparent => "classify",
-            Role::Status => "status",
-            Role::Message => "message",
-            Role::RetryAfter => "retry_after",
-        }
-    )
 }
 
 /// A name that no constant in scope has: a pattern would compare with that instead of binding.
@@ -158,37 +130,4 @@ fn binding(asked: &Asked<'_>) -> Ident {
 fn disposition(word: Word) -> Ident {
     let name = DISPOSITIONS.iter().find(|(found, ..)| *found == word).map_or("Unknown", |(.., name)| name);
     format_ident!("{name}")
-}
-
-/// The type's generics with a bound for every asked field whose type depends on a parameter, and no other. A field that
-/// leads back to the type itself gets none: the implementation being written is its own proof.
-fn bounded(model: &Model<'_>) -> Generics {
-    let krate = &model.krate;
-    let mut generics = model.input.generics.clone();
-    let parameters: Vec<String> = generics
-        .params
-        .iter()
-        .filter_map(|parameter| match parameter {
-            GenericParam::Type(parameter) => Some(parameter.ident.to_string()),
-            GenericParam::Const(parameter) => Some(parameter.ident.to_string()),
-            GenericParam::Lifetime(_) => None,
-        })
-        .collect();
-    if parameters.is_empty() {
-        return generics;
-    }
-    let itself = ["Self".to_string(), model.input.ident.to_string()];
-    let mut seen = Vec::new();
-    for (role, asked) in model.cases.iter().flat_map(Case::asked) {
-        let ty = asked.ty.to_token_stream();
-        let once = (role, ty.to_string());
-        if seen.contains(&once) || !mentions(ty.clone(), &parameters) || mentions(ty.clone(), &itself) {
-            continue;
-        }
-        seen.push(once);
-        let path = role_trait(krate, role);
-        let predicate = syn::parse_quote_spanned!(asked.ty.span()=> #ty: #path);
-        generics.make_where_clause().predicates.push(predicate);
-    }
-    generics
 }

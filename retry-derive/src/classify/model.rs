@@ -1,10 +1,11 @@
 //! What the derive knows about its input once everything is understood. It points into the user's own syntax.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::quote;
+use quote::{ToTokens, quote};
 use syn::{DeriveInput, ExprPath, Member, Path, Type};
 
 use super::table::Word;
+use super::tokens::repeated;
 
 /// A whole derive.
 pub(super) struct Model<'a> {
@@ -64,6 +65,28 @@ pub(super) enum Role {
     RetryAfter,
 }
 
+impl Role {
+    /// The trait that a field's type must have.
+    pub(super) fn asks(self, krate: &TokenStream) -> TokenStream {
+        match self {
+            Self::Transparent => quote!(#krate::Classify),
+            Self::Status => quote!(#krate::classify::StatusField),
+            Self::Message => quote!(#krate::classify::MessageField),
+            Self::RetryAfter => quote!(#krate::classify::RetryAfterField),
+        }
+    }
+
+    /// That trait's method.
+    pub(super) fn method(self) -> TokenStream {
+        match self {
+            Self::Transparent => quote!(classify),
+            Self::Status => quote!(status),
+            Self::Message => quote!(message),
+            Self::RetryAfter => quote!(retry_after),
+        }
+    }
+}
+
 impl<'a> Case<'a> {
     /// The fields that are read, and for what.
     pub(super) fn asked(&self) -> Vec<(Role, &Asked<'a>)> {
@@ -83,5 +106,5 @@ impl<'a> Case<'a> {
 
 /// The runtime's path, given or not.
 pub(super) fn krate(given: Option<&Path>) -> TokenStream {
-    given.map_or_else(|| quote!(::retry_runtime), |path| quote!(#path))
+    given.map_or_else(|| quote!(::retry_runtime), |path| repeated(path.to_token_stream()))
 }
