@@ -61,11 +61,6 @@ impl Diag {
         }
     }
 
-    /// Whether nothing was wrong so far.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.errors.borrow().as_ref().is_none_or(Vec::is_empty)
-    }
-
     /// The errors as `compile_error!` invocations, items that may stand beside the user's own; `None` when there are none.
     pub(crate) fn finish(self) -> Option<TokenStream> {
         let entries = self.errors.borrow_mut().take().unwrap_or_default();
@@ -94,17 +89,8 @@ impl Drop for Diag {
 impl Reported<'_> {
     /// Adds a line that says what to do.
     pub(crate) fn help(self, text: impl Display) -> Self {
-        self.line("help", &text)
-    }
-
-    /// Adds a line that explains.
-    pub(crate) fn note(self, text: impl Display) -> Self {
-        self.line("note", &text)
-    }
-
-    fn line(self, kind: &str, text: &dyn Display) -> Self {
         if let Some(entry) = self.diag.errors.borrow_mut().as_mut().and_then(|errors| errors.get_mut(self.index)) {
-            let _ = write!(entry.text, "\n{kind}: {text}");
+            let _ = write!(entry.text, "\nhelp: {text}");
         }
         self
     }
@@ -141,14 +127,12 @@ mod tests {
     #[test]
     fn all_errors_come_out_in_order_with_their_help() {
         let diag = Diag::new();
-        assert!(diag.is_empty());
-        diag.error(quote!(a b), "first").help("do this").note("because");
+        diag.error(quote!(a b), "first").help("do this").help("or that");
         diag.error_at(Span::call_site(), "second");
-        assert!(!diag.is_empty());
         let text = diag.finish().map(|tokens| tokens.to_string()).unwrap_or_default();
         let (first, second) = (text.find("first"), text.find("second"));
         assert!(first.is_some() && first < second, "{text}");
-        assert!(text.contains("first\\nhelp: do this\\nnote: because"), "{text}");
+        assert!(text.contains("first\\nhelp: do this\\nhelp: or that"), "{text}");
         assert_eq!(text.matches("compile_error").count(), 2);
     }
 
