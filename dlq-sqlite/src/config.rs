@@ -40,8 +40,8 @@ pub(crate) struct Settings {
     pub(crate) busy_timeout: Duration,
     /// All tries at a lock together.
     pub(crate) busy_limit: Duration,
-    /// The size of the file that is deleted when the disk is full.
-    pub(crate) reserve: u64,
+    /// Whether there is a file that is deleted when the disk is full.
+    pub(crate) reserve: bool,
 }
 
 impl Settings {
@@ -53,7 +53,7 @@ impl Settings {
             network_file_system: false,
             busy_timeout: Duration::from_secs(1),
             busy_limit: Duration::from_secs(5),
-            reserve: 4 << 20,
+            reserve: true,
         }
     }
 }
@@ -118,16 +118,16 @@ impl SqliteOptions {
     }
 
     /// Where letters are spilled when the store fails, the first directory that can be written; by default the database's
-    /// own, then `dlq` in the user's state directory.
+    /// own, then one in the user's state directory.
     pub fn spill_dirs(mut self, directories: impl IntoIterator<Item = impl Into<PathBuf>>) -> Self {
         self.spill_dirs = Some(directories.into_iter().map(Into::into).collect());
         self
     }
 
-    /// The size of a file beside the database that is deleted when the disk is full, so that the last letters still find
-    /// room; 4 MiB by default, 0 for none.
-    pub fn reserve(mut self, bytes: u64) -> Self {
-        self.settings.reserve = bytes;
+    /// Whether 4 MiB are kept in a file beside the database that is deleted when the disk is full, so that the last letters
+    /// still find room; yes by default.
+    pub fn reserve(mut self, kept: bool) -> Self {
+        self.settings.reserve = kept;
         self
     }
 

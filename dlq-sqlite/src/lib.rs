@@ -1,8 +1,5 @@
 //! Dead letters, attempt ledger and daily counters in one SQLite file.
 
-// Used by the store, which follows.
-#![allow(dead_code)]
-
 mod claim;
 mod config;
 mod counters;

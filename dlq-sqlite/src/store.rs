@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
@@ -11,7 +11,8 @@ use std::time::{Duration, Instant, SystemTime};
 use retry_runtime::counters::{DailyCounters, Day};
 use retry_runtime::dead_letter::{
     Actor, Aggregate, BoxFuture, Capabilities, ClaimRequest, Claimed, DeadLetter, DeadLetterSink, DeadLetterStore,
-    Filter, Finish, Group, LetterDetail, LetterRow, Page, PageRequest, Parking, Release, StoreClock, Summary, Ticket,
+    Filter, Finish, Group, LetterDetail, LetterRow, Page, PageRequest, Parking, Release, Reserve, Spill, StoreClock,
+    Summary, Ticket,
 };
 use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::ledger::{AttemptLedger, Begin, End, LedgerEntry, LedgerKey, LedgerToken};
@@ -22,7 +23,7 @@ use crate::error::OpenError;
 use crate::reader::Reader;
 use crate::rows::{self, Tx};
 use crate::worker::leases::Leases;
-use crate::worker::queue::{Command, Pending, Verb};
+use crate::worker::queue::{Command, Pending, Queue, Verb};
 use crate::worker::{self, Shared, Worker};
 use crate::{claim, counters, ledger, letters, open};
 
@@ -64,7 +65,7 @@ impl SqliteStore {
     }
 
     pub(crate) fn start(options: SqliteOptions) -> Result<Self, OpenError> {
-        let SqliteOptions { settings, clock, scope, read_only, .. } = options;
+        let SqliteOptions { settings, clock, scope, read_only, spill_dirs } = options;
         let opened = if read_only {
             // The check that there is something to read; the connection goes to the thread that reads.
             Err(StoreError::new(
@@ -80,7 +81,12 @@ impl SqliteStore {
         }
         let path = settings.path.clone();
         let reader = Reader::start(settings.clone(), first)?;
-        let shared = Arc::new(Shared::default());
+        let spill = match spill_dirs {
+            Some(directories) => Spill::in_dirs(path.file_name().unwrap_or("store".as_ref()), directories),
+            None => Spill::beside(&path),
+        };
+        let reserve = Reserve::beside(&path);
+        let shared = Arc::new(Shared { queue: Queue::default(), down: AtomicBool::new(false), spill, reserve });
         let worker = Worker::new(Arc::clone(&shared), settings, clock.clone(), scope.clone(), opened);
         let thread = std::thread::Builder::new()
             .name("dlq-sqlite-write".to_owned())
@@ -111,6 +117,19 @@ impl SqliteStore {
         self.handle.shared.queue.lengths()
     }
 
+    /// Corrupt files that were set aside, oldest first. What they hold is not lost: it waits to be salvaged.
+    pub fn set_aside_files(&self) -> Vec<PathBuf> {
+        open::files::set_aside_files(&self.handle.path)
+    }
+
+    /// Spill files that wait to be taken in, those of other processes included.
+    ///
+    /// # Errors
+    /// When a directory cannot be read.
+    pub fn spill_files(&self) -> Result<Vec<PathBuf>, StoreError> {
+        self.handle.shared.spill.files()
+    }
+
     /// Looks at everything that is due (leases, probes, imports) now rather than at its time: for tests that move the
     /// store's clock. Returns when it is done.
     #[doc(hidden)]
@@ -131,7 +150,7 @@ fn degrade(
             let passing = match &error {
                 OpenError::TooNew { .. } => true,
                 OpenError::Store(error) => worker::batch::is_of_the_store(error.kind()),
-                OpenError::Io { .. } => error.kind() == StoreErrorKind::Full,
+                OpenError::Io { .. } => matches!(error.kind(), StoreErrorKind::Full | StoreErrorKind::ReadOnly),
                 _ => false,
             };
             if !passing || !settings.path.is_file() {
@@ -200,10 +219,6 @@ where
     R: FnMut(Tx<'_>) -> claim::Verdict<T> + Send,
     A: FnOnce(&Result<T, StoreError>, &mut Leases) + Send,
 {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
     fn run(&mut self, tx: Tx<'_>) -> rusqlite::Result<()> {
         self.value = Some((self.run)(tx)?);
         Ok(())
@@ -271,7 +286,12 @@ impl DeadLetterStore for SqliteStore {
 
     fn summary(&self) -> BoxFuture<'_, Result<Summary, StoreError>> {
         let scope = Arc::clone(&self.handle.scope);
-        later(move || self.handle.reader.ask("sum letters up", move |c| letters::summary(c, &scope)))
+        Box::pin(async move {
+            let ask = self.handle.reader.ask("sum letters up", move |c| letters::summary(c, &scope));
+            let mut summary = ask.await?;
+            summary.spilled = self.handle.shared.spill.waiting()?;
+            Ok(summary)
+        })
     }
 
     fn aggregate(&self, question: Aggregate) -> BoxFuture<'_, Result<Vec<Group>, StoreError>> {

@@ -22,7 +22,7 @@ impl Fresh {
     fn store(&self, clock: StoreClock) -> SqliteStore {
         let n = self.made.fetch_add(1, Ordering::Relaxed);
         let path: PathBuf = self.directory.path().join(format!("{n}/jobs.db"));
-        SqliteStore::options(path).clock(clock).reserve(0).open().unwrap()
+        SqliteStore::options(path).clock(clock).reserve(false).open().unwrap()
     }
 }
 

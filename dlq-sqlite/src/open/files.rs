@@ -43,40 +43,6 @@ pub(crate) fn create(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// The file that is deleted when the disk is full, so that the last letters still find room.
-pub(crate) fn reserve_of(path: &Path) -> PathBuf {
-    beside(path, ".reserve")
-}
-
-/// Makes the reserve, unless it is there. A disk too full for it gets none.
-pub(crate) fn make_reserve(path: &Path, bytes: u64) {
-    let reserve = reserve_of(path);
-    if bytes == 0 || reserve.exists() {
-        return;
-    }
-    let write = || -> io::Result<()> {
-        let mut file = private(OpenOptions::new().write(true).create_new(true)).open(&reserve)?;
-        // Not zeros: some file systems keep those for nothing, and would give nothing back.
-        let block = [0xA5_u8; 1 << 16];
-        let mut left = bytes;
-        while left > 0 {
-            let part = block.get(..usize::try_from(left).unwrap_or(usize::MAX).min(block.len())).unwrap_or(&block);
-            io::Write::write_all(&mut file, part)?;
-            left = left.saturating_sub(part.len() as u64);
-        }
-        Ok(())
-    };
-    if write().is_err() {
-        // Half a reserve would fill the disk for nothing.
-        let _removed = std::fs::remove_file(&reserve);
-    }
-}
-
-/// Frees the reserve. `false`: there was none.
-pub(crate) fn free_reserve(path: &Path) -> bool {
-    std::fs::remove_file(reserve_of(path)).is_ok()
-}
-
 /// New files are for their owner alone.
 pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]

@@ -1,17 +1,16 @@
 //! The thread that owns the one connection that writes.
 
 pub(crate) mod batch;
-pub(crate) mod chain;
 pub(crate) mod leases;
 pub(crate) mod outage;
 pub(crate) mod queue;
 mod upkeep;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use retry_runtime::dead_letter::{Parking, StoreClock};
+use retry_runtime::dead_letter::{DeadLetter, Parking, Reserve, Spill, StoreClock, lose};
 use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::observe::Notice;
 
@@ -21,7 +20,6 @@ use crate::open::files::FileIdentity;
 use crate::park::{Origin, park};
 use crate::rows::Tx;
 use batch::{Outcome, again};
-use chain::Chain;
 use leases::Leases;
 use outage::Outage;
 use queue::{Command, Pending, Queue};
@@ -30,11 +28,11 @@ use queue::{Command, Pending, Queue};
 const BATCH: usize = 512;
 
 /// What the thread shares with the handles.
-#[derive(Default)]
 pub(crate) struct Shared {
     pub(crate) queue: Queue,
     pub(crate) down: AtomicBool,
-    pub(crate) chain: Mutex<Option<Chain>>,
+    pub(crate) spill: Spill,
+    pub(crate) reserve: Reserve,
 }
 
 pub(crate) struct Worker {
@@ -126,7 +124,7 @@ impl Worker {
         let count = commands.len();
         let mut outcome = batch::together(tx.connection, busy_until, count, |index| run(&mut commands, index, tx));
         self.log_in_use = true;
-        if is_full(&outcome) && self.free_reserve() {
+        if is_full(&outcome) && self.shared.reserve.free() {
             self.once_more(&mut commands, &mut outcome, busy_until);
         }
         self.note(outcome.broken.as_ref());
@@ -242,11 +240,14 @@ fn run(commands: &mut [Command], index: usize, tx: Tx<'_>) -> rusqlite::Result<(
 }
 
 /// The rest of the chain: the spill file, then stderr.
-pub(crate) fn keep(shared: &Shared, letter: &retry_runtime::dead_letter::DeadLetter, because: StoreError) -> Parking {
-    let mut chain = shared.chain.lock().unwrap_or_else(PoisonError::into_inner);
-    match &mut *chain {
-        Some(chain) => chain.keep(letter, because),
-        None => Parking::Lost { because },
+pub(crate) fn keep(shared: &Shared, letter: &DeadLetter, because: StoreError) -> Parking {
+    let spilled = match shared.spill.append(letter) {
+        Err(error) if error.kind() == StoreErrorKind::Full && shared.reserve.free() => shared.spill.append(letter),
+        other => other,
+    };
+    match spilled {
+        Ok(path) => Parking::Spilled { path, because },
+        Err(also) => lose(letter, StoreError::new(also.kind(), format!("{because}; and {also}"))),
     }
 }
 

@@ -34,8 +34,6 @@ pub(crate) struct Pending {
 /// A change of the store. It may be run more than once before it is answered: what one transaction undid, the next one
 /// does again.
 pub(crate) trait Verb: Send {
-    /// What it is, for messages.
-    fn name(&self) -> &'static str;
     /// Makes the change, in a transaction.
     fn run(&mut self, tx: Tx<'_>) -> rusqlite::Result<()>;
     /// The change is durable, or it is not and why. Called once.
@@ -53,8 +51,6 @@ struct State {
     /// How many commands came while the queue was over its bound.
     overflowed: u64,
     over: bool,
-    /// The writer is to look at its timers.
-    woken: bool,
 }
 
 #[derive(Default)]
@@ -101,7 +97,7 @@ impl Queue {
     pub(crate) fn take(&self, max: usize, limit: Option<Duration>) -> Taken {
         let end = limit.and_then(|limit| Instant::now().checked_add(limit));
         let mut state = self.lock();
-        while state.commands.is_empty() && state.closing.is_none() && !state.woken {
+        while state.commands.is_empty() && state.closing.is_none() {
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
             state = match left {
                 Some(left) if left.is_zero() => break,
@@ -109,7 +105,6 @@ impl Queue {
                 None => self.ready.wait(state).unwrap_or_else(PoisonError::into_inner),
             };
         }
-        state.woken = false;
         let count = state.commands.len().min(max);
         let commands = state.commands.drain(..count).collect();
         if state.commands.len() <= BOUND {
@@ -121,12 +116,6 @@ impl Queue {
     /// Nothing new is taken from now on. The first call decides the time.
     pub(crate) fn close(&self, end: Instant) {
         self.lock().closing.get_or_insert(end);
-        self.ready.notify_all();
-    }
-
-    /// Makes the writer look at its timers.
-    pub(crate) fn wake(&self) {
-        self.lock().woken = true;
         self.ready.notify_all();
     }
 

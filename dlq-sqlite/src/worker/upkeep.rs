@@ -1,14 +1,17 @@
 //! What the writer's thread does on its own account, between batches.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use retry_runtime::dead_letter::{Actor, Release};
-use retry_runtime::error::StoreErrorKind;
+use retry_runtime::counters::Day;
+use retry_runtime::dead_letter::{Actor, Batch, Release, give_back_losses, take_losses};
+use retry_runtime::error::{StoreError, StoreErrorKind};
+use retry_runtime::observe::Notice;
 
 use super::{Worker, batch, until};
-use crate::claim;
-use crate::open::files;
+use crate::park::{Origin, park};
 use crate::rows::Tx;
+use crate::{claim, counters};
 
 /// After a long stop every lease has run out at once. Live processes get this long to extend theirs.
 pub(super) const GRACE: Duration = Duration::from_secs(10);
@@ -58,6 +61,7 @@ impl Worker {
             self.reap_at = Instant::now() + REAP_EVERY;
             self.reap(now);
         }
+        self.write_losses();
         if self.outage.take_import(now) {
             self.import();
             self.make_reserve();
@@ -70,7 +74,7 @@ impl Worker {
     /// Asks whether the store works again, with one small write.
     fn probe(&mut self, now: SystemTime) {
         // What is only busy or full is still the right file on the right connection.
-        let kind = self.outage.because().map(retry_runtime::error::StoreError::kind);
+        let kind = self.outage.because().map(StoreError::kind);
         if !matches!(kind, Some(StoreErrorKind::Busy | StoreErrorKind::Full)) {
             self.link = None;
         }
@@ -80,15 +84,12 @@ impl Worker {
         };
         let result = result.and_then(|()| self.write_probe(now));
         match result {
-            Ok(()) => {
-                self.note(None);
-                self.write_losses(now);
-            }
+            Ok(()) => self.note(None),
             Err(error) => self.note(Some(&error)),
         }
     }
 
-    fn write_probe(&self, now: SystemTime) -> Result<(), retry_runtime::error::StoreError> {
+    fn write_probe(&self, now: SystemTime) -> Result<(), StoreError> {
         let mut outcome = self.small_batch(now, 1, |_, tx| {
             tx.connection
                 .prepare_cached(
@@ -182,15 +183,66 @@ impl Worker {
         }
     }
 
-    fn import(&mut self) {}
-
-    pub(super) fn make_reserve(&self) {
-        files::make_reserve(&self.settings.path, self.settings.reserve);
+    /// Brings spilled letters home. Between two batches of them, live ones have their turn.
+    fn import(&mut self) {
+        let shared = Arc::clone(&self.shared);
+        let mut broken = None;
+        let result = shared.spill.import(|batch| {
+            let taken = self.take_in(&batch, &mut broken);
+            let waiting = self.shared.queue.take(super::BATCH, Some(Duration::ZERO));
+            self.now = self.clock.now();
+            self.extend_leases(self.now);
+            self.process(waiting.commands, waiting.closing);
+            match (waiting.closing, self.outage.because()) {
+                (Some(_), _) => Err(StoreError::new(StoreErrorKind::Closed, "the store is being closed")),
+                (None, Some(because)) => Err(batch::again(because)),
+                (None, None) => taken,
+            }
+        });
+        if broken.is_some() {
+            self.note(broken.as_ref());
+        }
+        if let Err(error) = result {
+            let message = format!("spilled letters stay where they are for now: {error}");
+            Notice::warning("spill_import_failed", "", message).say();
+        }
     }
 
-    pub(super) fn free_reserve(&self) -> bool {
-        files::free_reserve(&self.settings.path)
+    /// Takes spilled letters in. Those that were taken in before change nothing.
+    fn take_in(&self, spilled: &Batch, broken: &mut Option<StoreError>) -> Result<(), StoreError> {
+        let count = spilled.letters.len() + usize::from(spilled.lost > 0);
+        let outcome = self.small_batch(self.now, count, |index, tx| match spilled.letters.get(index) {
+            Some(letter) => park(tx, letter, Origin::Spill).map(drop),
+            None => add_losses(tx, spilled.lost),
+        });
+        *broken = outcome.broken;
+        outcome.each.into_iter().collect()
     }
 
-    fn write_losses(&mut self, _now: SystemTime) {}
+    fn make_reserve(&self) {
+        if self.settings.reserve {
+            // A disk too full for it gets none.
+            let _filled = self.shared.reserve.fill();
+        }
+    }
+
+    /// Letters that were lost before are counted where they can be seen.
+    fn write_losses(&mut self) {
+        let lost = take_losses();
+        if lost == 0 || self.link.is_none() {
+            return give_back_losses(lost);
+        }
+        let outcome = self.small_batch(self.now, 1, |_, tx| add_losses(tx, lost));
+        if outcome.each.iter().any(Result::is_err) {
+            give_back_losses(lost);
+        }
+        if outcome.broken.is_some() {
+            self.note(outcome.broken.as_ref());
+        }
+    }
+}
+
+/// The counter of lost letters: operation `dead_letter`, counter `lost`.
+fn add_losses(tx: Tx<'_>, lost: u64) -> rusqlite::Result<()> {
+    counters::add(tx, Day::of(tx.now), "dead_letter", "lost", lost)
 }

@@ -3,7 +3,9 @@
 //! A test that needs a process of its own starts its own executable again, with the work named in an environment
 //! variable; [`is_child`] tells it that it is the child.
 #![allow(dead_code)] // each test takes what it needs
-#![allow(clippy::unwrap_used, clippy::panic)] // tests fail by panicking
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)] // tests fail by panicking
+
+pub(crate) mod accounts;
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
@@ -25,8 +27,8 @@ pub(crate) fn letter(job: &str) -> DeadLetter {
     letter.model = Some("gemini-pro".to_owned());
     letter.class = Some("rate_limit".to_owned());
     letter.code = Some(429);
-    letter.error_type = "app::Error".to_owned();
-    letter.error_message = "429 Too Many Requests: quota exceeded".to_owned();
+    letter.error_type = "app::Error".into();
+    letter.error_message = "429 Too Many Requests: quota exceeded".into();
     letter.payload = Payload::Json(format!("{{\"id\":\"{job}\",\"prompt\":\"{}\"}}", "x".repeat(1_000)));
     letter.attempts = 3;
     for attempt in 1..=3 {
@@ -106,6 +108,18 @@ pub(crate) fn assert_intact(path: &Path) {
         )
         .unwrap();
     assert_eq!(orphans, 0, "letters, parkings and payloads belong together");
+}
+
+/// Every parking that waits in spill files.
+pub(crate) fn spilled(directories: &[&Path]) -> BTreeSet<String> {
+    let mut ids = BTreeSet::new();
+    for file in spill_files(directories) {
+        for line in std::fs::read_to_string(file).unwrap().lines() {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            ids.extend(line["park_id"].as_str().map(str::to_owned));
+        }
+    }
+    ids
 }
 
 /// The spill files beside a database, and in other directories.

@@ -1,0 +1,227 @@
+//! How much of SQLite's own speed is left: the same statements, tables, indexes and batch sizes on a bare connection, in the
+//! same run. Ratios bind, absolute figures do not. Slow, and only meaningful in a release build: run by `./test --soak`.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)] // tests fail by panicking
+
+mod support;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use dlq_sqlite::SqliteStore;
+use retry_runtime::dead_letter::{DeadLetter, DeadLetterSink, DeadLetterStore, Filter, Order, PageRequest, Payload};
+use rusqlite::{Connection, params};
+use support::letter;
+
+/// What a park writes, on a bare connection.
+struct Raw {
+    connection: Connection,
+}
+
+impl Raw {
+    fn open(path: &Path) -> Self {
+        // The store makes the tables; its settings are those of the store's writer.
+        SqliteStore::options(path).reserve(false).open().unwrap().close(Duration::from_secs(9));
+        let connection = Connection::open(path).unwrap();
+        connection
+            .execute_batch(
+                "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;
+                 PRAGMA cache_size = -16384; PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF",
+            )
+            .unwrap();
+        connection.query_row("PRAGMA wal_autocheckpoint = 4000", [], |_| Ok(())).unwrap();
+        connection.set_prepared_statement_cache_capacity(64);
+        Self { connection }
+    }
+
+    fn park(&self, letter: &DeadLetter) {
+        let c = &self.connection;
+        let id = letter.park_id.to_string();
+        let Payload::Json(json) = &letter.payload else { return };
+        let known: bool = c
+            .prepare_cached("SELECT EXISTS(SELECT 1 FROM parking WHERE park_id = ?1)")
+            .unwrap()
+            .query_row([&id], |row| row.get(0))
+            .unwrap();
+        assert!(!known);
+        let seq: i64 = c
+            .prepare_cached(
+                "INSERT INTO letter(id, scope, kind, job_id, model, state, reason, disposition, class, code, error_class,
+                   error_type, error_message, fingerprint, fingerprint_version, attempts, parkings, max_replays,
+                   max_crashes, not_before, first_seen, last_seen, parked_at, payload_revision, payload_size, writer)
+                 VALUES(?1, 'default', ?2, ?3, ?4, 'parked', 'exhausted', 'unknown', ?5, ?6, 'exhausted:429', ?7, ?8,
+                   '0123456789abcdef', 1, 3, 1, 5, 3, 0, 1, 1, 1, 1, ?9, 'raw')
+                 ON CONFLICT(scope, kind, job_id) DO NOTHING RETURNING seq",
+            )
+            .unwrap()
+            .query_row(
+                params![
+                    id,
+                    letter.kind,
+                    letter.job_id,
+                    letter.model,
+                    letter.class,
+                    letter.code,
+                    letter.error_type,
+                    letter.error_message,
+                    i64::try_from(json.len()).unwrap()
+                ],
+                |row| row.get(0),
+            )
+            .unwrap();
+        c.prepare_cached(
+            "INSERT INTO payload(seq, revision, encoding, size, bytes, sha256, source, created_at)
+             VALUES(?1, 1, 'json', ?2, ?3, zeroblob(32), 'park', 1)",
+        )
+        .unwrap()
+        .execute(params![seq, i64::try_from(json.len()).unwrap(), json.as_bytes()])
+        .unwrap();
+        c.prepare_cached(
+            "INSERT INTO event(seq, at, what, after, detail) VALUES(?1, 1, 'parked', 'parked', 'exhausted')",
+        )
+        .unwrap()
+        .execute([seq])
+        .unwrap();
+        for record in &letter.history {
+            c.prepare_cached(
+                "INSERT INTO attempt(seq, park_id, outcome, late, number, at, took_us, class, code, message)
+                 VALUES(?1, ?2, 'failed', 0, ?3, 1, 20000, ?4, ?5, ?6)",
+            )
+            .unwrap()
+            .execute(params![seq, id, record.attempt, record.class, record.code, record.message])
+            .unwrap();
+        }
+        c.prepare_cached(
+            "INSERT INTO parking(park_id, seq, letter_id, reason, attempts, failed_at, taken_at, origin, writer)
+             VALUES(?1, ?2, ?1, 'exhausted', 3, 1, 1, 'live', 'raw')",
+        )
+        .unwrap()
+        .execute(params![id, seq])
+        .unwrap();
+        c.prepare_cached(
+            "INSERT INTO arrival(hour, scope, kind, class, n) VALUES(1, 'default', ?1, 'exhausted:429', 1)
+             ON CONFLICT(hour, scope, kind, class) DO UPDATE SET n = n + 1",
+        )
+        .unwrap()
+        .execute([&letter.kind])
+        .unwrap();
+    }
+
+    fn batch(&self, letters: &[DeadLetter]) {
+        self.connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+        for letter in letters {
+            self.connection.execute_batch("SAVEPOINT op").unwrap();
+            self.park(letter);
+            self.connection.execute_batch("RELEASE op").unwrap();
+        }
+        self.connection.execute_batch("COMMIT").unwrap();
+    }
+}
+
+fn letters(count: usize) -> Vec<DeadLetter> {
+    (0..count).map(|n| letter(&n.to_string())).collect()
+}
+
+fn per_second(count: usize, took: Duration) -> f64 {
+    f64::from(u32::try_from(count).unwrap()) / took.as_secs_f64()
+}
+
+fn through_the_store(path: &Path, callers: usize, count: usize) -> f64 {
+    let store = SqliteStore::options(path).reserve(false).open().unwrap();
+    let mut shares: Vec<Vec<DeadLetter>> = (0..callers).map(|_| Vec::new()).collect();
+    for (n, letter) in letters(count).into_iter().enumerate() {
+        if let Some(share) = shares.get_mut(n % callers) {
+            share.push(letter);
+        }
+    }
+    // Callers as a program has them: tasks that each wait for their own answer.
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let start = Instant::now();
+        let tasks: Vec<_> = shares
+            .into_iter()
+            .map(|share| {
+                let store = store.clone();
+                tokio::spawn(async move {
+                    for letter in share {
+                        assert!(store.submit(letter).await.is_kept());
+                    }
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+        per_second(count, start.elapsed())
+    })
+}
+
+fn bare(path: &Path, batch: usize, count: usize) -> f64 {
+    let raw = Raw::open(path);
+    let letters = letters(count);
+    let start = Instant::now();
+    for batch in letters.chunks(batch) {
+        raw.batch(batch);
+    }
+    per_second(count, start.elapsed())
+}
+
+// PERFORMANCE G: park with 64 callers at least 0.8 of raw, a lone one at most 1.3 of a raw commit
+#[test]
+#[ignore = "slow: a release build measures it"]
+fn parking_keeps_sqlites_speed() {
+    let directory = tempfile::tempdir().unwrap();
+    for (callers, count, wanted) in [(1, 2_000, 1.0 / 1.3), (64, 30_000, 0.8)] {
+        let mut ratios = Vec::new();
+        for round in 0..3 {
+            let path = |who: &str| directory.path().join(format!("{callers}-{round}-{who}.db"));
+            let raw = bare(&path("raw"), callers, count);
+            let store = through_the_store(&path("store"), callers, count);
+            println!("{callers} callers: store {store:.0}/s, raw {raw:.0}/s, ratio {:.2}", store / raw);
+            ratios.push(store / raw);
+        }
+        ratios.sort_by(f64::total_cmp);
+        assert!(ratios[1] >= wanted, "{callers} callers: {ratios:?}, wanted {wanted:.2}");
+    }
+}
+
+// PERFORMANCE G: summary of a million open letters under 50 ms, any page under 10 ms at any depth
+#[test]
+#[ignore = "slow: fills a file with a million letters"]
+fn a_million_letters_are_summed_up_and_paged_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("jobs.db");
+    let raw = Raw::open(&path);
+    raw.batch(&letters(1));
+    raw.connection
+        .execute_batch(
+            "INSERT INTO letter(id, scope, kind, job_id, state, reason, disposition, class, error_class, error_type,
+               error_message, fingerprint, fingerprint_version, attempts, parkings, max_replays, max_crashes, first_seen,
+               last_seen, parked_at, writer)
+             SELECT printf('%032d', n), 'default', 'fetch', 'j' || n, 'parked', 'exhausted', 'unknown', 'c' || (n % 7),
+               'exhausted:c' || (n % 7), 't', 'm', printf('%016d', n % 50), 1, 3, 1, 5, 3, n, n, n, 'raw'
+             FROM (WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 1000000) SELECT n FROM c)",
+        )
+        .unwrap();
+    drop(raw);
+    let store = SqliteStore::options(&path).open_read_only().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        store.count(Filter::id("warm")).await.unwrap();
+        let start = Instant::now();
+        assert_eq!(store.summary().await.unwrap().owed(), 1_000_001);
+        let summary = start.elapsed();
+        let mut worst = Duration::ZERO;
+        let mut page = PageRequest::first(Order::LongestUnseenFirst, 50);
+        for depth in [1, 250_000, 500_000, 999_000] {
+            let mut cursor = store.list(Filter::all(), page.clone()).await.unwrap().next.unwrap();
+            cursor.last_seen = std::time::UNIX_EPOCH + Duration::from_millis(depth);
+            page = page.after(Some(cursor));
+            let start = Instant::now();
+            assert_eq!(store.list(Filter::all(), page.clone()).await.unwrap().rows.len(), 50);
+            worst = worst.max(start.elapsed());
+        }
+        println!("summary {summary:?}, worst page {worst:?}");
+        assert!(summary < Duration::from_millis(50), "{summary:?}");
+        assert!(worst < Duration::from_millis(10), "{worst:?}");
+    });
+}
