@@ -6,6 +6,7 @@ mod clock;
 pub(crate) mod executor;
 mod filter;
 mod fingerprint;
+mod handover;
 mod letter;
 mod losses;
 mod memory;
@@ -24,6 +25,7 @@ pub use claim::{Actor, ClaimRequest, Claimed, Failure, Finish, Release, ReplayOu
 pub use clock::{ManualClock, StoreClock, from_millis, to_millis, whole_millis};
 pub use filter::Filter;
 pub use fingerprint::{FINGERPRINT_VERSION, fingerprint};
+pub use handover::{AsyncSink, BlockingSink, Closed};
 pub use letter::{DeadLetter, Payload};
 pub use losses::{give_back_losses, lose, lost, take_losses};
 pub use memory::MemoryStore;

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::line::{BadLine, Line};
 use super::lock::{self, Locked};
@@ -50,114 +50,137 @@ impl Spill {
     /// # Errors
     /// What `take` said; its file waits for the next import. Or that a directory cannot be read.
     pub fn import(&self, mut take: impl FnMut(Batch) -> Result<(), StoreError>) -> Result<Import, StoreError> {
-        // Our own files have lines too; closing them opens their locks.
-        self.lock().clear();
         let mut done = Import::default();
-        for path in self.files()? {
-            match import_file(&path, &mut done, &mut take) {
-                Ok(()) => {}
-                Err(Stop::Store(error)) => return Err(error),
-                Err(Stop::File(error)) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(Stop::File(error)) => {
-                    done.refused += 1;
-                    let message = format!("cannot import `{}`, it stays where it is: {error}", path.display());
-                    Notice::error("spill_import_failed", "", message).say();
-                }
+        for path in self.files_to_import()? {
+            let Some(mut file) = Waiting::open(&path, &mut done) else { continue };
+            while let Some(batch) = file.next(&mut done) {
+                take(batch)?;
             }
+            file.finish(&mut done);
         }
         Ok(done)
     }
-}
 
-enum Stop {
-    /// The store failed: no other file will fare better.
-    Store(StoreError),
-    /// This file cannot be imported.
-    File(io::Error),
-}
-
-impl From<io::Error> for Stop {
-    fn from(error: io::Error) -> Self {
-        Self::File(error)
+    /// The files an import has to look at. This process's own are closed, which opens their locks.
+    pub(crate) fn files_to_import(&self) -> Result<Vec<PathBuf>, StoreError> {
+        self.release();
+        self.files()
     }
 }
 
-fn import_file(
-    path: &Path,
-    done: &mut Import,
-    take: &mut impl FnMut(Batch) -> Result<(), StoreError>,
-) -> Result<(), Stop> {
-    let file = OpenOptions::new().read(true).append(true).open(path)?;
-    match lock::exclusive(&file) {
-        Locked::Yes => {}
-        Locked::Busy => {
-            done.busy += 1;
-            return Ok(());
-        }
-        Locked::Unsupported => {
-            let why = "neither this compiler's library nor this file system has file locks";
-            return Err(io::Error::new(io::ErrorKind::Unsupported, why).into());
-        }
-    }
-    if !files::is_at(&file, path) {
-        // Another importer finished it while we waited for the lock.
-        return Ok(());
-    }
-    let mut bad = Vec::new();
-    let letters = read_all(&file, &mut bad, take)?;
-    if !bad.is_empty() {
-        set_aside(path, &bad)?;
-    }
-    std::fs::rename(path, files::with_suffix(path, ".done"))?;
-    if let Some(dir) = path.parent() {
-        files::sync_dir(dir)?;
-    }
-    done.files += 1;
-    done.letters += letters;
-    done.bad_lines += bad.len() as u64;
-    Ok(())
+/// A spill file being imported, under its lock.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    path: PathBuf,
+    reader: BufReader<File>,
+    letters: u64,
+    lost: u64,
+    bad: Vec<Vec<u8>>,
+    /// Why it stays where it is.
+    refused: Option<io::Error>,
 }
 
-fn read_all(
-    file: &File,
-    bad: &mut Vec<Vec<u8>>,
-    take: &mut impl FnMut(Batch) -> Result<(), StoreError>,
-) -> Result<u64, Stop> {
-    let mut reader = BufReader::new(file);
-    let mut batch = Batch::default();
-    let mut letters = 0;
-    let mut raw = Vec::new();
-    while reader.read_until(b'\n', &mut raw)? > 0 {
-        let whole = raw.strip_suffix(b"\n");
-        let parsed = whole.map_or_else(|| Err(BadLine::Broken("torn".to_owned())), line::parse);
-        match parsed {
-            Ok(Line::Letter(letter)) => batch.letters.push(*letter),
-            Ok(Line::Lost(n)) => batch.lost += n,
-            Err(BadLine::Broken(_)) => bad.push(std::mem::take(&mut raw)),
-            Err(BadLine::Newer(version)) => {
-                let why = format!(
-                    "it was written by a later version (lines of version {version}, this one knows {})",
-                    line::VERSION
-                );
-                return Err(io::Error::new(io::ErrorKind::InvalidData, why).into());
+impl Waiting {
+    /// Opens and locks a file; `None` when there is nothing to do for it, which is counted.
+    pub(crate) fn open(path: &Path, done: &mut Import) -> Option<Self> {
+        let opened = OpenOptions::new().read(true).append(true).open(path).and_then(|file| {
+            let locked = lock::exclusive(&file);
+            if locked == Locked::Unsupported {
+                let why = "neither this compiler's library nor this file system has file locks";
+                return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+            }
+            Ok((file, locked))
+        });
+        match opened {
+            Ok((_, Locked::Busy)) => {
+                done.busy += 1;
+                None
+            }
+            // Another importer finished it before we had the lock.
+            Ok((file, _)) if !files::is_at(&file, path) => None,
+            Ok((file, _)) => Some(Self {
+                path: path.to_owned(),
+                reader: BufReader::new(file),
+                letters: 0,
+                lost: 0,
+                bad: Vec::new(),
+                refused: None,
+            }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => {
+                refuse(path, &error, done);
+                None
             }
         }
-        raw.clear();
-        if batch.letters.len() >= BATCH {
-            letters += give(&mut batch, take)?;
-        }
     }
-    letters += give(&mut batch, take)?;
-    Ok(letters)
+
+    /// The next letters; `None` at the end, or where the file cannot be read on.
+    pub(crate) fn next(&mut self, done: &mut Import) -> Option<Batch> {
+        if self.refused.is_some() {
+            return None;
+        }
+        let mut batch = Batch::default();
+        if let Err(error) = self.read(&mut batch) {
+            refuse(&self.path, &error, done);
+            self.refused = Some(error);
+        }
+        self.letters += batch.letters.len() as u64;
+        self.lost += batch.lost;
+        (!batch.letters.is_empty() || batch.lost > 0).then_some(batch)
+    }
+
+    fn read(&mut self, batch: &mut Batch) -> io::Result<()> {
+        let mut raw = Vec::new();
+        while batch.letters.len() < BATCH && self.reader.read_until(b'\n', &mut raw)? > 0 {
+            let whole = raw.strip_suffix(b"\n");
+            match whole.map_or_else(|| Err(BadLine::Broken("torn".to_owned())), line::parse) {
+                Ok(Line::Letter(letter)) => batch.letters.push(*letter),
+                Ok(Line::Lost(n)) => batch.lost += n,
+                Err(BadLine::Broken(_)) => self.bad.push(std::mem::take(&mut raw)),
+                Err(BadLine::Newer(version)) => {
+                    let known = line::VERSION;
+                    let why = format!("a later version wrote it (lines of version {version}, this one knows {known})");
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+                }
+            }
+            raw.clear();
+        }
+        Ok(())
+    }
+
+    /// The losses it told of.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Everything it gave is durable: sets aside what could not be read, and renames the file.
+    pub(crate) fn finish(self, done: &mut Import) {
+        if self.refused.is_some() {
+            return;
+        }
+        if let Err(error) = self.rename() {
+            refuse(&self.path, &error, done);
+            return;
+        }
+        done.files += 1;
+        done.letters += self.letters;
+        done.bad_lines += self.bad.len() as u64;
+    }
+
+    fn rename(&self) -> io::Result<()> {
+        if !self.bad.is_empty() {
+            set_aside(&self.path, &self.bad)?;
+        }
+        std::fs::rename(&self.path, files::with_suffix(&self.path, ".done"))?;
+        self.path.parent().map_or(Ok(()), files::sync_dir)
+    }
 }
 
-fn give(batch: &mut Batch, take: &mut impl FnMut(Batch) -> Result<(), StoreError>) -> Result<u64, Stop> {
-    let batch = std::mem::take(batch);
-    let letters = batch.letters.len() as u64;
-    if letters > 0 || batch.lost > 0 {
-        take(batch).map_err(Stop::Store)?;
-    }
-    Ok(letters)
+/// One file that cannot be imported stops no other.
+fn refuse(path: &Path, error: &io::Error, done: &mut Import) {
+    done.refused += 1;
+    let message = format!("cannot import `{}`, it stays where it is: {error}", path.display());
+    Notice::error("spill_import_failed", "", message).say();
 }
 
 /// Keeps lines that cannot be read, beside the file they were in, and says so.

@@ -22,6 +22,7 @@ use crate::dead_letter::{DeadLetter, give_back_losses, take_losses};
 use crate::error::{StoreError, StoreErrorKind};
 use lock::Locked;
 
+pub(crate) use import::Waiting;
 pub use import::{Batch, Import};
 pub use reserve::Reserve;
 
@@ -137,6 +138,11 @@ impl Spill {
         }
         files::sync_dir(dir).map_err(fail)?;
         Ok(Writer { file, path, len: 0 })
+    }
+
+    /// Closes the files of this process, which opens their locks. The next letter begins a new one.
+    pub fn release(&self) {
+        self.lock().clear();
     }
 
     /// How many lines wait to be imported, those of other processes included.
