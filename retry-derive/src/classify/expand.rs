@@ -16,7 +16,7 @@ use super::tokens::{ours, repeated};
 //             fn classify(&self) -> Verdict {
 //                 match *self {
 //                     Self::Busy { .. } => Verdict::new(Disposition::Retryable, "busy"),
-//                     Self::Inner { 0: ref inner, .. } => <T as Classify>::classify(inner),
+//                     Self::Inner { 0: ref inner, .. } => Classify::classify(&*inner),
 //                 }
 //             }
 //             fn describe(&self) -> Option<String> { Probe::new(self).__retry_describe() }
@@ -110,12 +110,21 @@ fn with_details(krate: &TokenStream, verdict: &TokenStream, details: &Details<'_
     verdict
 }
 
-/// `<FieldType as Trait>::method(binding)`: the compiler underlines the field's type when it cannot be asked.
+/// `Trait::method(&*binding)`, where the argument lies on the whole of the field's type: the compiler underlines that when
+/// it cannot be asked. The type itself is not named, or a name unknown there would be reported twice.
 fn read(krate: &TokenStream, role: Role, asked: &Asked<'_>) -> TokenStream {
-    let name = binding(asked);
-    let ty = repeated(asked.ty.to_token_stream());
-    let (path, method) = (role.asks(krate), role.method());
-    quote_spanned!(ours(asked.ty.span())=> <#ty as #path>::#method(#name))
+    let (first, last) = ends(asked.ty.to_token_stream());
+    let (mut name, path, method) = (binding(asked), role.asks(krate), role.method());
+    name.set_span(last.resolved_at(name.span()));
+    let borrowed = quote_spanned!(first.resolved_at(name.span())=> &*);
+    quote!(#path::#method(#borrowed #name))
+}
+
+/// The spans of the first and the last token.
+fn ends(tokens: TokenStream) -> (Span, Span) {
+    let mut spans = tokens.into_iter().map(|token| token.span());
+    let first = spans.next().unwrap_or_else(Span::call_site);
+    (first, spans.last().unwrap_or(first))
 }
 
 /// A name that no constant in scope has: a pattern would compare with that instead of binding.
