@@ -3,13 +3,22 @@
 mod classify;
 mod diag;
 mod names;
+mod retry;
+mod slot;
+mod value;
 
 use proc_macro::TokenStream;
 
 /// Retries a function.
 #[proc_macro_attribute]
-pub fn retry(_options: TokenStream, item: TokenStream) -> TokenStream {
-    item
+pub fn retry(options: TokenStream, item: TokenStream) -> TokenStream {
+    retry::attribute(options.into(), item.into()).into()
+}
+
+/// The loop of `#[retry]` as an expression.
+#[proc_macro]
+pub fn retrying(input: TokenStream) -> TokenStream {
+    retry::inline(input.into()).into()
 }
 
 /// Writes `retry_runtime::Classify` for an enum or a struct: every variant says what a failure of its kind means.

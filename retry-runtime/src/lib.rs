@@ -6,9 +6,13 @@ pub mod __private;
 pub mod attempt;
 mod backoff;
 pub mod classify;
+mod clock;
+mod context;
 pub mod counters;
 pub mod dead_letter;
+mod engine;
 pub mod error;
+mod gave_up;
 pub mod hints;
 pub mod id;
 mod jitter;
@@ -17,6 +21,7 @@ mod nanos;
 pub mod observe;
 mod policy;
 mod random;
+mod refused;
 pub mod reply;
 mod stop;
 #[cfg(feature = "test-util")]
@@ -25,10 +30,14 @@ mod verdict;
 
 pub use backoff::Backoff;
 pub use classify::{Classify, StatusRules};
+pub use context::RetryContext;
+pub use engine::Unknown;
+pub use gave_up::GaveUp;
 pub use jitter::Jitter;
 pub use policy::{Plan, Policy, PolicyError, Retries};
+pub use refused::{Elapsed, LastFailure, Refused};
 pub use stop::StopReason;
 pub use verdict::{Disposition, Verdict};
 
 #[cfg(feature = "macros")]
-pub use retry_derive::{Classify, retry};
+pub use retry_derive::{Classify, retry, retrying};

@@ -1,7 +1,31 @@
 //! What generated code names. No part of the public interface: anything here may change in any release, which is why the
 //! macros are pinned to the runtime's exact version.
 
+mod call;
 pub mod classify;
+mod fallback;
+mod ledger;
+mod letter;
+mod record;
+mod returns;
+mod site;
+mod text;
+mod wait;
+
+pub use call::{At, Said, attempt_limit, failed, names_a_value, rejected, succeeded, timed_out};
+pub use fallback::{fallback_begins, fallback_failed, fallback_succeeded, falls_back};
+pub use ledger::{Entry, ledger_begin, ledger_end, ledger_ended, ledger_entry, ledger_key, ledger_wait};
+pub use letter::{job_id, letter, model, park, parked, parks, payload, wait_for};
+pub use record::{Recorder, Timer};
+pub use returns::{
+    ByType, Fails, Fresh, FromElapsed, FromRefused, Own, Report, Returns, Shape, classifier, end, error_of, error_type,
+    failure, finish, leave, leave_limited, light, refuse, timed, value_of,
+};
+pub use site::{AsPolicy, Site};
+pub use text::text_of;
+pub use wait::{Timed, poll_limited, sleep, sleep_blocking, yield_once};
+
+pub use crate::engine::Session;
 
 // generated code must not depend on what these names mean where it stands
 pub use core::option::Option;

@@ -1,0 +1,248 @@
+//! What comes around the loop: the ledger before it, the fallback, the dead letter and the ledger after it.
+//!
+//! ```text
+//! match ledger_entry(begin(..).await) {
+//!     Err(refused) => SKIPPED,
+//!     Ok(entry) => {
+//!         let end = loop { .. };
+//!         let end = match end { Err(left) if falls_back(..) => { let out: BODY = async { FALLBACK }.await; .. } end => end };
+//!         let parking = if parks(..) { parked(park(sink, letter).await) } else { None };
+//!         ledger_end(entry).await;
+//!         RET::end(end, record, parking)
+//!     }
+//! }
+//! ```
+
+use proc_macro2::{Delimiter, Group, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::{Expr, Ident};
+
+use super::args::{self, mixed_at};
+use super::expand::{Names, Target, bound, known, user_block};
+use super::model::{DeadLetter, Ledger};
+use crate::value::{bare, first_span};
+
+/// The loop with everything around it.
+pub(crate) fn after(target: &Target<'_>, names: &Names, looped: &TokenStream) -> TokenStream {
+    let Names { span, private, shape, record, .. } = names;
+    let options = target.options;
+    let fallback = options.fallback.get().map(|expr| fallback(target, names, expr));
+    let parking = match options.dead_letter.get() {
+        Some(letter) => dead_letter(target, names, letter),
+        None => quote_spanned!(*span=> let __retry_parking = #private::Option::None;),
+    };
+    let ledger_end = options.ledger.get().map(|ledger| end_of_ledger(target, names, ledger));
+    let inside = quote_spanned! {*span=>
+        let __retry_end = #looped;
+        #fallback
+        #parking
+        #ledger_end
+        #private::end(#shape, __retry_end, #record, __retry_parking)
+    };
+    match options.ledger.get() {
+        Some(ledger) => around_ledger(target, names, ledger, &inside),
+        None => inside,
+    }
+}
+
+fn fallback(target: &Target<'_>, names: &Names, expr: &Expr) -> TokenStream {
+    let Names { span, private, returns, shape, at, classify, record, record_mut, .. } = names;
+    let place = mixed_at(first_span(expr));
+    let written = target.written(expr);
+    // `error` is bound with the user's own token, so that the name is theirs; unnamed, the error is dropped first
+    let error = match find_error(&written) {
+        Some(name) => quote_spanned! {place=>
+            let #name = #private::failure(#shape, __retry_left, #record);
+        },
+        None => quote_spanned!(place=> ::core::mem::drop(__retry_left);),
+    };
+    let block = match bare(expr) {
+        Expr::Block(block) if block.label.is_none() && block.attrs.is_empty() => {
+            let mut group = Group::new(Delimiter::Brace, inside_of(&target.written(&block.block)));
+            group.set_span(block.block.brace_token.span.join());
+            group
+        }
+        _ => {
+            let mut group = Group::new(Delimiter::Brace, written);
+            group.set_span(place);
+            group
+        }
+    };
+    let block = user_block(target, names, &block, &TokenStream::new());
+    let body = quote_spanned!(place=> #returns::Body);
+    let run = if target.asynchronous {
+        quote_spanned!(place=> async #block.await)
+    } else {
+        quote_spanned!(place=> (|| -> #body #block)())
+    };
+    quote_spanned! {*span=>
+        let __retry_end = match __retry_end {
+            ::core::result::Result::Err(__retry_left) if #private::falls_back(#record) => {
+                #error
+                #private::fallback_begins(#record_mut);
+                let __retry_out: #body = #run;
+                match #private::error_of(#shape, &__retry_out) {
+                    #private::Option::None => #private::fallback_succeeded(#record_mut),
+                    #private::Option::Some(__retry_error) => #private::fallback_failed(
+                        &#at,
+                        #record_mut,
+                        __retry_error,
+                        #classify,
+                        #private::text_of(__retry_error).__retry_text(),
+                    ),
+                }
+                #private::leave(#shape, __retry_out)
+            }
+            __retry_end => __retry_end,
+        };
+    }
+}
+
+/// The first mention of `error`, with its hygiene.
+fn find_error(tokens: &TokenStream) -> Option<Ident> {
+    if !args::mentions(tokens, "error") {
+        return None;
+    }
+    first_ident(tokens.clone(), "error").or_else(|| Some(Ident::new("error", first_span(tokens))))
+}
+
+fn first_ident(tokens: TokenStream, name: &str) -> Option<Ident> {
+    tokens.into_iter().find_map(|tree| match tree {
+        proc_macro2::TokenTree::Ident(ident) if ident == name => Some(ident),
+        proc_macro2::TokenTree::Group(group) => first_ident(group.stream(), name),
+        _ => None,
+    })
+}
+
+/// The tokens between the braces.
+fn inside_of(block: &impl ToTokens) -> TokenStream {
+    block
+        .to_token_stream()
+        .into_iter()
+        .find_map(|tree| match tree {
+            proc_macro2::TokenTree::Group(group) => Some(group.stream()),
+            _ => None,
+        })
+        .unwrap_or_else(|| quote!())
+}
+
+fn dead_letter(target: &Target<'_>, names: &Names, letter: &DeadLetter) -> TokenStream {
+    let Names { span, private, shape, site, record, .. } = names;
+    let part = |name: &str, expr: Option<&Expr>| {
+        expr.map(|expr| {
+            let value = bound(name, expr);
+            let add = Ident::new(name, *span);
+            quote_spanned!(mixed_at(first_span(expr))=> let __retry_letter = #private::#add(__retry_letter, #value);)
+        })
+    };
+    let job_id = part("job_id", letter.job_id.get());
+    let model = part("model", letter.model.get());
+    let payload = part("payload", letter.payload.get());
+    let Some(sink) = letter.sink.get() else { return TokenStream::new() };
+    let at_sink = mixed_at(first_span(sink));
+    let sink = bound("sink", sink);
+    let submit = quote_spanned!(at_sink=> #private::park(#sink, __retry_letter));
+    let told = if target.asynchronous {
+        quote_spanned!(*span=> #private::parked(#site, __retry_ticket.await))
+    } else {
+        quote_spanned!(*span=> #private::wait_for(#site, __retry_ticket))
+    };
+    quote_spanned! {*span=>
+        let __retry_parking = if #private::parks(#record) {
+            let __retry_letter = #private::letter(#site, #record, #private::error_type(#shape));
+            #job_id
+            #model
+            #payload
+            let __retry_ticket = #submit;
+            #told
+        } else {
+            #private::Option::None
+        };
+    }
+}
+
+fn around_ledger(target: &Target<'_>, names: &Names, ledger: &Ledger, inside: &TokenStream) -> TokenStream {
+    let Names { span, private, returns, shape, site, record, record_mut, .. } = names;
+    let (Some(store), Some(key)) = (ledger.store.get(), ledger.key.get()) else { return TokenStream::new() };
+    let (at_store, store) = (mixed_at(first_span(store)), bound("store", store));
+    let key = bound("key", key);
+    let scope = match ledger.scope.get() {
+        Some(scope) => {
+            let scope = bound("scope", scope);
+            quote_spanned!(*span=> #private::Option::Some::<&dyn ::core::fmt::Display>(#scope))
+        }
+        None => quote_spanned!(*span=> #private::Option::None),
+    };
+    let cap = match ledger.max_attempts.get() {
+        Some(cap) => known(cap, "max_attempts", *span, &mut false, |cap| cap.to_token_stream()),
+        None => quote_spanned!(*span=> 3_u32),
+    };
+    let job_id = match target.options.dead_letter.get().and_then(|letter| letter.job_id.get()) {
+        Some(job_id) => {
+            let job_id = bound("job_id", job_id);
+            quote_spanned!(*span=> #private::Option::Some::<&dyn ::core::fmt::Display>(#job_id))
+        }
+        None => quote_spanned!(*span=> #private::Option::None),
+    };
+    let begin = quote_spanned!(at_store=> #private::ledger_begin(#site, #store, &__retry_entry_key, #cap, #job_id));
+    let told = if target.asynchronous {
+        quote_spanned!(*span=> __retry_reply.await)
+    } else {
+        quote_spanned!(*span=> #private::ledger_wait(__retry_reply))
+    };
+    let begun = quote_spanned! {*span=>
+        match #begin {
+            #private::Option::Some(__retry_reply) => #private::Option::Some(#told),
+            #private::Option::None => #private::Option::None,
+        }
+    };
+    let refused = match ledger.skipped.get() {
+        Some(expr) => {
+            let place = mixed_at(first_span(expr));
+            let mut block = Group::new(Delimiter::Brace, target.written(expr));
+            block.set_span(place);
+            let block = user_block(target, names, &block, &TokenStream::new());
+            let body = quote_spanned!(place=> #returns::Body);
+            let run = if target.asynchronous {
+                quote_spanned!(place=> async #block.await)
+            } else {
+                quote_spanned!(place=> (|| -> #body #block)())
+            };
+            quote_spanned! {*span=>
+                {
+                    ::core::mem::drop(__retry_refused);
+                    let __retry_out: #body = #run;
+                    #private::finish(#shape, __retry_out, #record)
+                }
+            }
+        }
+        None => {
+            let at_type = mixed_at(first_span(target.output));
+            quote_spanned!(at_type=> #private::refuse(#shape, __retry_refused, #record))
+        }
+    };
+    quote_spanned! {*span=>
+        let __retry_entry_key = #private::ledger_key(#site, #scope, #key);
+        let __retry_begun = #begun;
+        match #private::ledger_entry(#site, #record_mut, &__retry_entry_key, #cap, __retry_begun) {
+            ::core::result::Result::Err(__retry_refused) => #refused,
+            ::core::result::Result::Ok(__retry_entry) => { #inside }
+        }
+    }
+}
+
+fn end_of_ledger(target: &Target<'_>, names: &Names, ledger: &Ledger) -> TokenStream {
+    let Names { span, private, site, record, .. } = names;
+    let Some(store) = ledger.store.get() else { return TokenStream::new() };
+    let store = bound("store", store);
+    let end = quote_spanned!(*span=> #private::ledger_end(#store, &__retry_entry_key, &__retry_entry, #record));
+    let ended = if target.asynchronous {
+        quote_spanned!(*span=> #end.await)
+    } else {
+        quote_spanned!(*span=> #private::ledger_wait(#end))
+    };
+    quote_spanned! {*span=>
+        let __retry_ended = #ended;
+        #private::ledger_ended(#site, &__retry_entry_key, __retry_ended);
+    }
+}

@@ -1,0 +1,566 @@
+//! The generated loop. Nothing is decided here: what is given is written down.
+//!
+//! ```text
+//! async fn f(ARGS) -> RET {
+//!     let mut session = Session::new();
+//!     let mut record = RECORD;
+//!     loop {
+//!         let wait = {
+//!             let out: BODY = async { <user body> }.await;      // blocking: (|| -> BODY { <user body> })()
+//!             let next = match error_of(&out) { None => succeeded(..), Some(error) => failed(.., error, ..) };
+//!             let Some(wait) = next else { break RET::finish(out, ..) };
+//!             wait                                              // nothing of the error lives across the wait
+//!         };
+//!         sleep(wait).await;
+//!     }
+//! }
+//! ```
+//!
+//! With a fallback, a dead letter or a ledger the loop's value goes on to an epilogue (see `epilogue.rs`).
+
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
+use quote::{ToTokens, format_ident, quote_spanned};
+use syn::{Expr, Pat, Type};
+
+use super::args::{self, mixed_at};
+use super::epilogue;
+use super::model::{Backoff, Case, Count, Jitter, Options, Unknown};
+use crate::value::{Known, duration_tokens, first_span};
+
+/// Everything the loop is made of.
+pub(crate) struct Target<'a> {
+    pub(crate) options: &'a Options,
+    pub(crate) asynchronous: bool,
+    pub(crate) output: &'a Type,
+    pub(crate) body: &'a Group,
+    /// What each attempt does before the body.
+    pub(crate) before: TokenStream,
+    /// The operation's name, unless one is given.
+    pub(crate) default_name: TokenStream,
+    /// The context is an argument, not a new binding.
+    pub(crate) context_is_argument: bool,
+    /// What `self` is called where the loop stands.
+    pub(crate) self_name: Option<&'static str>,
+}
+
+/// The names that generated code uses, made once.
+pub(crate) struct Names {
+    pub(crate) span: Span,
+    /// The runtime.
+    pub(crate) krate: TokenStream,
+    /// Its private module.
+    pub(crate) private: TokenStream,
+    /// `<RET as Returns<..>>`, `impl Trait` in it written `_`.
+    pub(crate) returns: TokenStream,
+    /// The value that stands for the return type.
+    pub(crate) shape: TokenStream,
+    /// `&Site`
+    pub(crate) site: TokenStream,
+    /// `At`
+    pub(crate) at: TokenStream,
+    pub(crate) classify: TokenStream,
+    /// `&mut record` and `&record`
+    pub(crate) record_mut: TokenStream,
+    pub(crate) record: TokenStream,
+}
+
+/// The runtime's path and its private module's.
+pub(crate) fn paths(options: &Options, span: Span) -> (TokenStream, TokenStream) {
+    let krate = match options.krate.get() {
+        Some(path) => path.to_token_stream(),
+        None => quote_spanned!(span=> ::retry_runtime),
+    };
+    let private = quote_spanned!(span=> #krate::__private);
+    (krate, private)
+}
+
+impl Target<'_> {
+    fn has_epilogue(&self) -> bool {
+        let options = self.options;
+        options.fallback.is_set() || options.dead_letter.is_set() || options.ledger.is_set()
+    }
+
+    fn is_limited(&self) -> bool {
+        self.options.attempt_timeout.is_set()
+    }
+
+    fn names(&self) -> Names {
+        // All at the return type: an error without `Classify` is then one error there, which rustc reports once per place.
+        let span = mixed_at(first_span(self.output));
+        let (krate, private) = paths(self.options, span);
+        let ret = inferred(self.output).to_token_stream();
+        let marker = self.marker();
+        let marker = quote_spanned!(span=> #private::#marker);
+        let returns = quote_spanned!(span=> <#ret as #private::Returns<#marker>>);
+        let site = quote_spanned!(span=> __retry_site);
+        let shape = quote_spanned!(span=> __retry_shape);
+        let at = match self.options.policy.is_set() {
+            true => {
+                quote_spanned!(span=> #private::At::with(#site, #private::AsPolicy::as_policy(__retry_policy)))
+            }
+            false => quote_spanned!(span=> #private::At::site(#site)),
+        };
+        let classify = match self.options.classify.get() {
+            Some(path) => path.to_token_stream(),
+            None => quote_spanned!(span=> #private::classifier(#shape)),
+        };
+        let (record_mut, record) = match self.options.context.get() {
+            Some(name) if self.context_is_argument => {
+                (quote_spanned!(span=> #name.__retry_mut()), quote_spanned!(span=> #name.__retry_ref()))
+            }
+            Some(name) => (quote_spanned!(span=> &mut #name), quote_spanned!(span=> &#name)),
+            None => (quote_spanned!(span=> &mut __retry_record), quote_spanned!(span=> &__retry_record)),
+        };
+        Names { span, krate, private, returns, shape, site, at, classify, record_mut, record }
+    }
+
+    /// How the return type is recognised: by its own traits, or by what is written when E has none.
+    fn marker(&self) -> Ident {
+        let span = mixed_at(first_span(self.output));
+        match self.options.classify.is_set() {
+            false => Ident::new("ByType", span),
+            true if args::mentions(&self.output.to_token_stream(), "GaveUp") => Ident::new("Report", span),
+            true => Ident::new("Own", span),
+        }
+    }
+}
+
+/// The whole expression: its value is the function's.
+pub(crate) fn expand(target: &Target<'_>) -> TokenStream {
+    let names = target.names();
+    let Names { span, private, returns, shape, record_mut, .. } = &names;
+    let bindings = bindings(target, &names);
+    let site = site(target, &names);
+    let record = new_record(target, &names);
+    let looped = attempts(target, &names);
+    let value = if target.has_epilogue() { epilogue::after(target, &names, &looped) } else { looped };
+    quote_spanned! {*span=>
+        #bindings
+        #site
+        let #shape: #returns::Shape = #private::Shape::new();
+        let mut __retry_session = #private::Session::new();
+        #record
+        #private::Recorder::start(#record_mut);
+        #value
+    }
+}
+
+/// The option expressions: once, in the order written, before the first attempt.
+fn bindings(target: &Target<'_>, names: &Names) -> TokenStream {
+    let krate = &names.krate;
+    target
+        .options
+        .bindings
+        .iter()
+        .map(|binding| {
+            let place = first_span(&binding.expr);
+            let span = mixed_at(place);
+            let name = Ident::new(&format!("__retry_{}", binding.name), span);
+            let expr = target.written(&binding.expr);
+            let ty = match binding.name {
+                "max_retries" | "max_attempts" => quote_spanned!(span=> : &::core::primitive::u32),
+                "factor" => quote_spanned!(span=> : &::core::primitive::f64),
+                "backoff" => {
+                    return quote_spanned! {span=>
+                        let #name: fn(::core::primitive::u32) -> ::core::time::Duration = #expr;
+                    };
+                }
+                "base_delay" | "max_delay" | "max_retry_after" | "deadline" | "attempt_timeout" | "jitter" => {
+                    quote_spanned!(span=> : &::core::time::Duration)
+                }
+                // `&STATIC` is borrowed as it is: a borrow of the borrow would only make the future larger
+                "policy" if matches!(crate::value::bare(&binding.expr), Expr::Reference(_)) => {
+                    return quote_spanned!(span=> let #name: &#krate::Policy = #expr;);
+                }
+                _ => TokenStream::new(),
+            };
+            quote_spanned!(span=> let #name #ty = &(#expr);)
+        })
+        .collect()
+}
+
+impl Target<'_> {
+    /// An expression of the user's, with `self` as it is called here.
+    pub(crate) fn written(&self, expr: &impl ToTokens) -> TokenStream {
+        match self.self_name {
+            Some(name) => args::rename_self(expr, name),
+            None => expr.to_token_stream(),
+        }
+    }
+}
+
+/// A constant where every setting is a literal, else built by each call.
+fn site(target: &Target<'_>, names: &Names) -> TokenStream {
+    let Names { span, private, .. } = names;
+    let options = target.options;
+    let mut literal = true;
+    let policy = policy(options, names, &mut literal);
+    let name = match options.name.get() {
+        Some(name) => name.to_token_stream(),
+        None => target.default_name.clone(),
+    };
+    let mut site = quote_spanned!(*span=> #private::Site::new(#name, #policy));
+    for (method, limit) in [("deadline", &options.deadline), ("attempt_timeout", &options.attempt_timeout)] {
+        if let Some(limit) = limit.get() {
+            let method = Ident::new(method, *span);
+            let value =
+                known(limit, method.to_string().as_str(), *span, &mut literal, |limit| duration_tokens(*limit, *span));
+            site = quote_spanned!(*span=> #site.#method(#value));
+        }
+    }
+    if options.unknown.get() == Some(&Unknown::Retry) {
+        site = quote_spanned!(*span=> #site.retry_unknown());
+    }
+    if literal {
+        quote_spanned!(*span=> let __retry_site = const { &#site };)
+    } else {
+        quote_spanned!(*span=> let __retry_site = &#site.checked();)
+    }
+}
+
+fn policy(options: &Options, names: &Names, literal: &mut bool) -> TokenStream {
+    let Names { span, krate, .. } = names;
+    let span = *span;
+    let mut policy = quote_spanned!(span=> #krate::Policy::new());
+    match options.max_retries.get() {
+        None => {}
+        Some(Count::Forever) => policy = quote_spanned!(span=> #policy.forever()),
+        Some(Count::Limited(count)) => {
+            let count = known(count, "max_retries", span, literal, |count| count.to_token_stream());
+            policy = quote_spanned!(span=> #policy.max_retries(#count));
+        }
+    }
+    let delays = [
+        ("base_delay", &options.base_delay),
+        ("max_delay", &options.max_delay),
+        ("max_retry_after", &options.max_retry_after),
+    ];
+    for (name, delay) in delays {
+        if let Some(delay) = delay.get() {
+            let value = known(delay, name, span, literal, |delay| duration_tokens(*delay, span));
+            let method = Ident::new(name, span);
+            policy = quote_spanned!(span=> #policy.#method(#value));
+        }
+    }
+    if let Some(backoff) = options.backoff.get() {
+        let backoff = match backoff {
+            Backoff::Exponential(None) => quote_spanned!(span=> Exponential(2.0)),
+            Backoff::Exponential(Some(factor)) => {
+                let factor = known(factor, "factor", span, literal, |factor| factor.to_token_stream());
+                quote_spanned!(span=> Exponential(#factor))
+            }
+            Backoff::Fixed => quote_spanned!(span=> Fixed),
+            Backoff::Linear => quote_spanned!(span=> Linear),
+            Backoff::Fibonacci => quote_spanned!(span=> Fibonacci),
+            Backoff::Custom => {
+                *literal = false;
+                quote_spanned!(span=> Custom(__retry_backoff))
+            }
+        };
+        policy = quote_spanned!(span=> #policy.backoff(#krate::Backoff::#backoff));
+    }
+    if let Some(jitter) = options.jitter.get() {
+        let jitter = match jitter {
+            Jitter::None => quote_spanned!(span=> None),
+            Jitter::Full => quote_spanned!(span=> Full),
+            Jitter::Equal => quote_spanned!(span=> Equal),
+            Jitter::Decorrelated => quote_spanned!(span=> Decorrelated),
+            Jitter::Additive(added) => {
+                let added = known(added, "jitter", span, literal, |added| duration_tokens(*added, span));
+                quote_spanned!(span=> Additive(#added))
+            }
+        };
+        policy = quote_spanned!(span=> #policy.jitter(#krate::Jitter::#jitter));
+    }
+    policy
+}
+
+/// A literal as it is, or the binding that holds the computed value.
+pub(crate) fn known<T>(
+    value: &Known<T>,
+    name: &str,
+    span: Span,
+    literal: &mut bool,
+    write: impl Fn(&T) -> TokenStream,
+) -> TokenStream {
+    match value {
+        Known::Literal(value, _) => write(value),
+        Known::Computed(expr) => {
+            *literal = false;
+            let name = Ident::new(&format!("__retry_{name}"), mixed_at(first_span(expr)));
+            quote_spanned!(span=> *#name)
+        }
+    }
+}
+
+/// What the call records: everything where an option needs it, else what the return type asks for.
+fn new_record(target: &Target<'_>, names: &Names) -> TokenStream {
+    let Names { span, krate, private, shape, .. } = names;
+    let options = target.options;
+    match options.context.get() {
+        Some(_) if target.context_is_argument => TokenStream::new(),
+        Some(name) => quote_spanned!(*span=> let mut #name = #krate::RetryContext::new();),
+        None if target.has_epilogue() => quote_spanned!(*span=> let mut __retry_record = #krate::RetryContext::new();),
+        None if options.deadline.is_set() || target.is_limited() => {
+            quote_spanned!(*span=> let mut __retry_record = #private::timed(#shape);)
+        }
+        None => quote_spanned!(*span=> let mut __retry_record = #private::light(#shape);),
+    }
+}
+
+/// The loop. Its value is the function's, or with an epilogue `Result<Value, Left>`.
+fn attempts(target: &Target<'_>, names: &Names) -> TokenStream {
+    let Names { span, private, shape, record_mut, record, .. } = names;
+    let decision = decision(target, names);
+    let attempt = attempt(target, names);
+    let left = if target.is_limited() {
+        // where the error has no value for a time-out, the place to say so is the return type
+        let at_type = mixed_at(first_span(target.output));
+        quote_spanned!(at_type=> #private::leave_limited(#shape, __retry_out))
+    } else {
+        quote_spanned!(*span=> #private::leave(#shape, __retry_out))
+    };
+    let value = match (target.has_epilogue(), target.is_limited()) {
+        (true, _) => left,
+        (false, true) => quote_spanned!(*span=> #private::end(#shape, #left, #record, #private::Option::None)),
+        (false, false) => quote_spanned!(*span=> #private::finish(#shape, __retry_out, #record)),
+    };
+    let wait = wait(target, names);
+    quote_spanned! {*span=>
+        loop {
+            #private::Recorder::attempt(#record_mut);
+            let __retry_wait = {
+                #attempt
+                let __retry_next = #decision;
+                let #private::Option::Some(__retry_wait) = __retry_next else { break #value };
+                __retry_wait
+            };
+            #wait
+        }
+    }
+}
+
+/// `let __retry_out: OUT = ..;`
+fn attempt(target: &Target<'_>, names: &Names) -> TokenStream {
+    let Names { span, krate, private, returns, record, site, .. } = names;
+    let body_type = quote_spanned!(*span=> #returns::Body);
+    let body = user_block(target, names, target.body, &target.before);
+    // what captures the arguments stands where the body does, so that a moved one is reported there
+    let place = mixed_at(target.body.span_open());
+    if !target.asynchronous {
+        let run = quote_spanned!(place=> (|| -> #body_type #body)());
+        return quote_spanned!(*span=> let __retry_out: #body_type = #run;);
+    }
+    let future = quote_spanned!(place=> async #body);
+    if !target.is_limited() {
+        return quote_spanned!(*span=> let __retry_out: #body_type = #future.await;);
+    }
+    let sleep = sleep(target, names, &quote_spanned!(*span=> __retry_limit));
+    quote_spanned! {*span=>
+        let __retry_limit = #private::attempt_limit(#site, #record);
+        let __retry_out: ::core::result::Result<#body_type, #krate::Elapsed> = {
+            let mut __retry_attempt = ::core::pin::pin!(#future);
+            let mut __retry_timer = ::core::pin::pin!(#sleep);
+            ::core::future::poll_fn(|__retry_cx| {
+                #private::poll_limited(__retry_attempt.as_mut(), __retry_timer.as_mut(), __retry_limit, __retry_cx)
+            })
+            .await
+        };
+    }
+}
+
+/// The user's own braces, with what comes before the body at their beginning: extra braces would change when the tail's
+/// temporaries are dropped.
+///
+/// An async block has no place for its type: a branch that is never taken says what it returns, so that `?`, `into()` and
+/// literals are inferred as in the plain function.
+pub(crate) fn user_block(target: &Target<'_>, names: &Names, body: &Group, before: &TokenStream) -> Group {
+    let Names { span, private, returns, .. } = names;
+    let mut inside = TokenStream::new();
+    if target.asynchronous {
+        inside.extend(quote_spanned! {*span=>
+            if let #private::Option::Some(__retry_never) = #private::Option::None::<#returns::Body> {
+                return __retry_never;
+            }
+        });
+    }
+    inside.extend(before.clone());
+    if inside.is_empty() {
+        return body.clone();
+    }
+    inside.extend(body.stream());
+    let mut block = Group::new(Delimiter::Brace, inside);
+    block.set_span(body.span());
+    block
+}
+
+/// `Option<Duration>`: the wait before the next attempt, or none to stop.
+fn decision(target: &Target<'_>, names: &Names) -> TokenStream {
+    let Names { span, private, shape, at, classify, record_mut, .. } = names;
+    let text = quote_spanned!(*span=> #private::text_of(__retry_error).__retry_text());
+    let said = said(target.options, names);
+    let body =
+        if target.is_limited() { quote_spanned!(*span=> __retry_body) } else { quote_spanned!(*span=> &__retry_out) };
+    let success = match target.options.retry_ok.get() {
+        None => quote_spanned!(*span=> #private::succeeded(#record_mut)),
+        Some(cases) => {
+            let arms = arms(cases, names, &quote_spanned!(*span=> true));
+            let checks = value_checks(cases, &quote_spanned!(*span=> __retry_value), names);
+            quote_spanned! {*span=>
+                match #private::value_of(#shape, #body) {
+                    #private::Option::Some(__retry_value)
+                        if { #checks match __retry_value { #arms _ => false } } =>
+                    {
+                        #private::rejected(&#at, &mut __retry_session, #record_mut)
+                    }
+                    _ => #private::succeeded(#record_mut),
+                }
+            }
+        }
+    };
+    let asked = quote_spanned! {*span=>
+        match #private::error_of(#shape, #body) {
+            #private::Option::None => #success,
+            #private::Option::Some(__retry_error) => #private::failed(
+                &#at,
+                &mut __retry_session,
+                #record_mut,
+                __retry_error,
+                #classify,
+                #text,
+                #said,
+            ),
+        }
+    };
+    if !target.is_limited() {
+        return asked;
+    }
+    quote_spanned! {*span=>
+        match &__retry_out {
+            ::core::result::Result::Ok(__retry_body) => #asked,
+            ::core::result::Result::Err(__retry_elapsed) => {
+                #private::timed_out(&#at, &mut __retry_session, #record_mut, *__retry_elapsed)
+            }
+        }
+    }
+}
+
+/// What the patterns say: `stop_on` is asked first.
+fn said(options: &Options, names: &Names) -> TokenStream {
+    let Names { span, private, .. } = names;
+    let mut arms_tokens = TokenStream::new();
+    let mut checks = TokenStream::new();
+    for (cases, word) in [(options.stop_on.get(), "Stop"), (options.retry_on.get(), "Retry")] {
+        if let Some(cases) = cases {
+            let word = Ident::new(word, *span);
+            arms_tokens.extend(arms(cases, names, &quote_spanned!(*span=> #private::Said::#word)));
+            checks.extend(value_checks(cases, &quote_spanned!(*span=> __retry_error), names));
+        }
+    }
+    if arms_tokens.is_empty() {
+        return quote_spanned!(*span=> #private::Said::Nothing);
+    }
+    quote_spanned! {*span=>
+        {
+            #checks
+            match __retry_error { #arms_tokens _ => #private::Said::Nothing }
+        }
+    }
+}
+
+fn arms(cases: &[Case], names: &Names, value: &TokenStream) -> TokenStream {
+    let span = names.span;
+    cases
+        .iter()
+        .map(|Case { pattern, guard }| match guard {
+            Some(guard) => quote_spanned!(span=> #pattern if #guard => #value,),
+            None => quote_spanned!(span=> #pattern => #value,),
+        })
+        .collect()
+}
+
+/// A bare name in a pattern binds anything when it names nothing: using it as a value makes a misspelt one an error.
+fn value_checks(cases: &[Case], value: &TokenStream, names: &Names) -> TokenStream {
+    let Names { span, private, .. } = names;
+    let mut checks = TokenStream::new();
+    for case in cases {
+        let alternatives = super::check::alternatives(case);
+        args::bindings(&case.pattern, &mut |binding| {
+            let ident = &binding.ident;
+            let upper = ident.to_string().starts_with(char::is_uppercase);
+            if !upper || binding.subpat.is_some() || binding.by_ref.is_some() || binding.mutability.is_some() {
+                return;
+            }
+            let whole = alternatives.iter().any(|pattern| matches!(pattern, Pat::Ident(name) if name == binding));
+            if whole {
+                checks.extend(quote_spanned!(*span=> #private::names_a_value(#value, || #ident);));
+            } else if ident != "None" {
+                // the type of a part is not known here, and `None` alone has none
+                checks.extend(quote_spanned!(*span=> let _ = #ident;));
+            }
+        });
+    }
+    checks
+}
+
+fn wait(target: &Target<'_>, names: &Names) -> TokenStream {
+    let Names { span, private, .. } = names;
+    if !target.asynchronous {
+        return quote_spanned!(*span=> #private::sleep_blocking(__retry_wait););
+    }
+    let sleep = sleep(target, names, &quote_spanned!(*span=> __retry_wait));
+    quote_spanned! {*span=>
+        if ::core::time::Duration::is_zero(&__retry_wait) {
+            #private::yield_once().await;
+        } else {
+            #sleep.await;
+        }
+    }
+}
+
+fn sleep(target: &Target<'_>, names: &Names, wait: &TokenStream) -> TokenStream {
+    let Names { span, private, .. } = names;
+    match target.options.sleep.get() {
+        Some(path) => quote_spanned!(*span=> #path(#wait)),
+        None => quote_spanned!(*span=> #private::sleep::<()>(#wait)),
+    }
+}
+
+/// `impl Trait` cannot be written in a body: `_` stands for it.
+fn inferred(ty: &Type) -> Type {
+    let mut ty = ty.clone();
+    infer_impls(&mut ty);
+    ty
+}
+
+fn infer_impls(ty: &mut Type) {
+    match ty {
+        Type::ImplTrait(implied) => {
+            let underscore = syn::token::Underscore { spans: [implied.impl_token.span] };
+            *ty = Type::Infer(syn::TypeInfer { attrs: Vec::new(), underscore_token: underscore });
+        }
+        Type::Array(array) => infer_impls(&mut array.elem),
+        Type::Group(group) => infer_impls(&mut group.elem),
+        Type::Paren(paren) => infer_impls(&mut paren.elem),
+        Type::Reference(reference) => infer_impls(&mut reference.elem),
+        Type::Slice(slice) => infer_impls(&mut slice.elem),
+        Type::Tuple(tuple) => tuple.elems.iter_mut().for_each(infer_impls),
+        Type::Path(path) => {
+            for segment in &mut path.path.segments {
+                if let syn::PathArguments::AngleBracketed(arguments) = &mut segment.arguments {
+                    for argument in &mut arguments.args {
+                        if let syn::GenericArgument::Type(inner) = argument {
+                            infer_impls(inner);
+                        }
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// `__retry_<name>` of an option's value.
+pub(crate) fn bound(name: &str, expr: &Expr) -> Ident {
+    format_ident!("__retry_{name}", span = mixed_at(first_span(expr)))
+}

@@ -1,0 +1,152 @@
+//! `#[retry]` and `retrying!`: parse, check, expand; on a mistake the errors, and the user's item as it was.
+
+mod args;
+mod boxed;
+mod check;
+mod docs;
+mod epilogue;
+mod expand;
+mod model;
+mod parse;
+mod table;
+
+use proc_macro2::{Group, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::Type;
+
+use self::args::{Arguments, mixed_at};
+use self::check::Place;
+use self::expand::Target;
+use self::model::{Function, Options};
+use self::parse::{Inline, Item};
+use crate::diag::{Diag, guarded};
+
+/// The attribute.
+pub(crate) fn attribute(options: TokenStream, item: TokenStream) -> TokenStream {
+    guarded("#[retry]", &item, || {
+        let diag = Diag::new();
+        let options = parse::options(&diag, options);
+        let expanded = match parse::item(item.clone()) {
+            Ok(Item::Function(function)) => function_item(&diag, &options, *function),
+            Ok(Item::NoBody(signature)) => {
+                diag.error(
+                    &signature.ident,
+                    "`#[retry]` needs a function body: a method without one has nothing to repeat",
+                )
+                .help("put `#[retry]` on the implementation");
+                None
+            }
+            Ok(Item::Other(what, token)) => {
+                diag.error(token, format!("`#[retry]` works on functions and methods, not on {what}"));
+                None
+            }
+            Err(error) => {
+                diag.syn_error(error);
+                None
+            }
+        };
+        match (diag.finish(), expanded) {
+            (None, Some(expanded)) => expanded,
+            // the item stays, so that one mistake does not become another at every use of it
+            (errors, _) => quote!(#item #errors),
+        }
+    })
+}
+
+/// The expression macro.
+pub(crate) fn inline(input: TokenStream) -> TokenStream {
+    guarded("retrying!", &TokenStream::new(), || {
+        let diag = Diag::new();
+        let expanded = match syn::parse2::<Inline>(input) {
+            Ok(inline) => {
+                let options = parse::options(&diag, inline.options.clone());
+                Some(inline_block(&diag, &options, &inline))
+            }
+            Err(error) => {
+                diag.syn_error(error);
+                None
+            }
+        };
+        match (diag.finish(), expanded) {
+            (None, Some(expanded)) => expanded,
+            (errors, _) => quote!({ #errors }),
+        }
+    })
+}
+
+fn inline_block(diag: &Diag, options: &Options, inline: &Inline) -> TokenStream {
+    let asynchronous = inline.asynchronous.is_some();
+    check::options(diag, options, &Place { asynchronous, function: None });
+    let span = mixed_at(inline.body.span_open());
+    let target = Target {
+        options,
+        asynchronous,
+        output: &inline.output,
+        body: &inline.body,
+        before: TokenStream::new(),
+        default_name: quote_spanned!(span=> ::core::concat!(::core::module_path!(), "::retrying!")),
+        // a name given here is one that stands outside: it is read after the call
+        context_is_argument: true,
+        self_name: None,
+    };
+    let expanded = expand::expand(&target);
+    quote_spanned!(span=> { #expanded })
+}
+
+fn function_item(diag: &Diag, options: &Options, mut function: Function) -> Option<TokenStream> {
+    let mut arguments = Arguments::of(&function.signature);
+    let boxed = boxed::recognise(diag, &function, &mut arguments).ok()?;
+    let written =
+        boxed.as_ref().map_or_else(|| check::output(&function.signature).cloned(), |boxed| Some(boxed.output.clone()));
+    let asynchronous = boxed.is_some() || function.signature.asyncness.is_some();
+    if boxed.is_none() {
+        check::function(diag, &function, &arguments, written.as_ref());
+    }
+    check::options(diag, options, &Place { asynchronous, function: Some((&function.signature, &arguments)) });
+    let output = written?;
+    let span = mixed_at(function.signature.ident.span());
+    let (_, private) = expand::paths(options, span);
+    let empty = Vec::new();
+    let (clone, share) = (options.clone.get().unwrap_or(&empty), options.share.get().unwrap_or(&empty));
+    let body = boxed.as_ref().map_or_else(|| function.body.clone(), |boxed| boxed.body.clone());
+    let mut before = arguments.fresh(&private, clone, share);
+    if asynchronous && !borrows(&output) && boxed.is_none() {
+        before.extend(arguments.captured_uniquely(&body.stream()));
+    }
+    let name = function.signature.ident.to_string();
+    let name = name.strip_prefix("r#").unwrap_or(&name);
+    let target = Target {
+        options,
+        asynchronous,
+        output: &output,
+        body: &body,
+        before,
+        default_name: quote_spanned!(span=> ::core::concat!(::core::module_path!(), "::", #name)),
+        context_is_argument: options.context.get().is_some_and(|name| arguments.find(name).is_some()),
+        self_name: boxed.as_ref().map(|_| "__self"),
+    };
+    let expanded = expand::expand(&target);
+    let body = match &boxed {
+        Some(boxed) => boxed.with(&function.body, expanded, share),
+        None => {
+            args::strip_mut(&mut function.signature.inputs, share);
+            let mut body = Group::new(proc_macro2::Delimiter::Brace, expanded);
+            body.set_span(function.body.span());
+            body
+        }
+    };
+    let Function { attrs, inner_attrs, vis, signature, .. } = &function;
+    let outer = inner_attrs.iter().map(|attr| {
+        let mut attr = attr.clone();
+        attr.style = syn::AttrStyle::Outer;
+        attr
+    });
+    let docs = docs::section(options, attrs.iter().chain(inner_attrs));
+    Some(quote!(#(#attrs)* #(#outer)* #docs #vis #signature #body))
+}
+
+/// Whether a type borrows, so that what the body returns may come out of a `&mut` argument.
+fn borrows(ty: &Type) -> bool {
+    let text = ty.to_token_stream().to_string();
+    text.contains(['&', '\'']) || text.contains("impl ")
+}

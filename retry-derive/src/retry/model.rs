@@ -1,0 +1,107 @@
+//! What was asked for, as data. Nothing here decides or generates.
+
+use std::time::Duration;
+
+use proc_macro2::Group;
+use syn::{Attribute, Expr, Ident, LitStr, Pat, Path, Signature, Visibility};
+
+use crate::slot::Slot;
+use crate::value::Known;
+
+/// A function or method with a body.
+pub(crate) struct Function {
+    pub(crate) attrs: Vec<Attribute>,
+    /// `#![..]` at the top of the body: they become outer ones, since the body ends up inside a loop.
+    pub(crate) inner_attrs: Vec<Attribute>,
+    pub(crate) vis: Visibility,
+    pub(crate) signature: Signature,
+    pub(crate) body: Group,
+}
+
+/// All options, each once, with the expressions in the order they were written.
+#[derive(Default)]
+pub(crate) struct Options {
+    pub(crate) max_retries: Slot<Count>,
+    pub(crate) base_delay: Slot<Known<Duration>>,
+    pub(crate) max_delay: Slot<Known<Duration>>,
+    pub(crate) backoff: Slot<Backoff>,
+    pub(crate) jitter: Slot<Jitter>,
+    pub(crate) max_retry_after: Slot<Known<Duration>>,
+    pub(crate) deadline: Slot<Known<Duration>>,
+    pub(crate) attempt_timeout: Slot<Known<Duration>>,
+    pub(crate) retry_on: Slot<Vec<Case>>,
+    pub(crate) stop_on: Slot<Vec<Case>>,
+    pub(crate) retry_ok: Slot<Vec<Case>>,
+    pub(crate) classify: Slot<Path>,
+    pub(crate) unknown: Slot<Unknown>,
+    pub(crate) policy: Slot<Expr>,
+    pub(crate) fallback: Slot<Expr>,
+    pub(crate) dead_letter: Slot<DeadLetter>,
+    pub(crate) ledger: Slot<Ledger>,
+    pub(crate) context: Slot<Ident>,
+    pub(crate) sleep: Slot<Path>,
+    pub(crate) clone: Slot<Vec<Ident>>,
+    pub(crate) share: Slot<Vec<Ident>>,
+    pub(crate) name: Slot<LitStr>,
+    pub(crate) krate: Slot<Path>,
+    /// The expressions evaluated once per call, before the first attempt, with the names they are bound to.
+    pub(crate) bindings: Vec<Binding>,
+}
+
+/// `let __retry_<name> = &(expr);`
+pub(crate) struct Binding {
+    pub(crate) name: &'static str,
+    pub(crate) expr: Expr,
+}
+
+#[derive(Clone)]
+pub(crate) enum Count {
+    Limited(Known<u32>),
+    Forever,
+}
+
+pub(crate) enum Backoff {
+    Exponential(Option<Known<f64>>),
+    Fixed,
+    Linear,
+    Fibonacci,
+    /// A path, bound with the other expressions.
+    Custom,
+}
+
+pub(crate) enum Jitter {
+    None,
+    Full,
+    Equal,
+    Decorrelated,
+    Additive(Known<Duration>),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unknown {
+    Stop,
+    Retry,
+}
+
+/// One pattern with its guard.
+pub(crate) struct Case {
+    pub(crate) pattern: Pat,
+    pub(crate) guard: Option<Expr>,
+}
+
+#[derive(Default)]
+pub(crate) struct DeadLetter {
+    pub(crate) sink: Slot<Expr>,
+    pub(crate) job_id: Slot<Expr>,
+    pub(crate) payload: Slot<Expr>,
+    pub(crate) model: Slot<Expr>,
+}
+
+#[derive(Default)]
+pub(crate) struct Ledger {
+    pub(crate) store: Slot<Expr>,
+    pub(crate) key: Slot<Expr>,
+    pub(crate) scope: Slot<Expr>,
+    pub(crate) max_attempts: Slot<Known<u32>>,
+    pub(crate) skipped: Slot<Expr>,
+}

@@ -1,0 +1,85 @@
+//! The one table of options of `#[retry]` and `retrying!`: it drives parsing, messages and docs.
+
+/// How the value of an option is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// `key = VALUE`
+    Value,
+    /// `key(...)`
+    List,
+}
+
+/// An option.
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) form: Form,
+    /// Whether it makes sense only where something can be awaited.
+    pub(crate) async_only: bool,
+    /// Whether it speaks of a function's arguments.
+    pub(crate) arguments: bool,
+    /// How it is written, for messages.
+    pub(crate) example: &'static str,
+}
+
+const fn value(name: &'static str, example: &'static str) -> Key {
+    Key { name, form: Form::Value, async_only: false, arguments: false, example }
+}
+
+const fn list(name: &'static str, example: &'static str) -> Key {
+    Key { name, form: Form::List, async_only: false, arguments: false, example }
+}
+
+impl Key {
+    const fn async_only(mut self) -> Self {
+        self.async_only = true;
+        self
+    }
+
+    const fn of_arguments(mut self) -> Self {
+        self.arguments = true;
+        self
+    }
+}
+
+/// Every option.
+pub(crate) const KEYS: &[Key] = &[
+    value("max_retries", "max_retries = 2"),
+    value("base_delay", "base_delay = \"1s\""),
+    value("max_delay", "max_delay = \"60s\""),
+    value("backoff", "backoff = exponential(1.5)"),
+    value("jitter", "jitter = full"),
+    value("max_retry_after", "max_retry_after = \"2m\""),
+    value("deadline", "deadline = \"30s\""),
+    value("attempt_timeout", "attempt_timeout = \"5s\"").async_only(),
+    list("retry_on", "retry_on(ApiError::Busy)"),
+    list("stop_on", "stop_on(ApiError::Denied)"),
+    list("retry_ok", "retry_ok(None)"),
+    value("classify", "classify = path::to::function"),
+    value("unknown", "unknown = retry"),
+    value("policy", "policy = &POLICY"),
+    value("fallback", "fallback = second_route().await"),
+    list("dead_letter", "dead_letter(sink = dlq, job_id = &job.id, payload = job)"),
+    list("ledger", "ledger(store = ledger, key = &url)"),
+    value("context", "context = ctx"),
+    value("sleep", "sleep = path::to::sleep").async_only(),
+    list("clone", "clone(body)").of_arguments(),
+    list("share", "share(connection)").of_arguments(),
+    value("name", "name = \"fetch_page\""),
+    value("crate", "crate = ::path::to::retry_runtime"),
+];
+
+/// The parts of `dead_letter(..)`, each `key = VALUE`.
+pub(crate) const DEAD_LETTER: &[&str] = &["sink", "job_id", "payload", "model"];
+
+/// The parts of `ledger(..)`, each `key = VALUE`.
+pub(crate) const LEDGER: &[&str] = &["store", "key", "scope", "max_attempts", "skipped"];
+
+/// The option of a name.
+pub(crate) fn key(name: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.name == name)
+}
+
+/// The names, for messages.
+pub(crate) fn names() -> Vec<&'static str> {
+    KEYS.iter().map(|key| key.name).collect()
+}

@@ -1,0 +1,222 @@
+//! What happened in one call, readable during and after it.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::Value;
+
+use crate::attempt::AttemptRecord;
+use crate::clock;
+use crate::engine::Stop;
+use crate::stop::StopReason;
+use crate::verdict::{Disposition, Verdict};
+
+/// How many records are kept from each end of a long history.
+const KEPT: usize = 8;
+
+/// The record of one call: attempts, classes, times, reason.
+///
+/// Pass one in with `context = name` as an argument `name: &mut RetryContext`, or let the attribute make it. It is cleared
+/// when the call starts, written between attempts, and complete when the call ends, also when it succeeds.
+///
+/// ```
+/// use retry_runtime::RetryContext;
+///
+/// let context = RetryContext::new();
+/// assert_eq!(context.retry_count(), 0);
+/// assert_eq!(context.last_error_class(), None);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct RetryContext {
+    attempts: u32,
+    started: Option<(Instant, SystemTime)>,
+    attempt_started: Option<(Instant, SystemTime)>,
+    elapsed: Option<Duration>,
+    /// The first 8 and the last 8.
+    history: Vec<AttemptRecord>,
+    omitted: u32,
+    last: Option<Last>,
+    stop: Option<Stop>,
+}
+
+/// The last failure, as a letter shows it.
+#[derive(Clone, Debug)]
+pub(crate) struct Last {
+    pub(crate) disposition: Disposition,
+    pub(crate) class: Cow<'static, str>,
+    pub(crate) code: Option<i64>,
+    pub(crate) message: String,
+    pub(crate) retry_after: Option<Duration>,
+}
+
+impl RetryContext {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many attempts were made after the first: 0 after a first-try success.
+    pub fn retry_count(&self) -> u32 {
+        self.attempts.saturating_sub(1)
+    }
+
+    /// How many times the body ran, the running attempt included.
+    pub const fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// The class of the last failed attempt; `None` when none failed.
+    pub fn last_error_class(&self) -> Option<&str> {
+        self.last.as_ref().map(|last| &*last.class)
+    }
+
+    /// The failed attempts, oldest first: the first 8 and the last 8 of a long history.
+    pub fn history(&self) -> &[AttemptRecord] {
+        &self.history
+    }
+
+    /// How many records the history leaves out in its middle.
+    pub const fn omitted(&self) -> u32 {
+        self.omitted
+    }
+
+    /// Why the call ended; `None` while it runs.
+    pub fn stop_reason(&self) -> Option<StopReason> {
+        self.stop.map(|stop| stop.reason)
+    }
+
+    /// The time since the first attempt's start, or the whole call's when it has ended.
+    pub fn elapsed(&self) -> Duration {
+        self.elapsed.unwrap_or_else(|| self.since_start(clock::monotonic()))
+    }
+
+    /// One line per failed attempt, oldest first, bounded as the history is.
+    pub fn error_summary(&self) -> Vec<String> {
+        self.history
+            .iter()
+            .map(|record| match record.code {
+                Some(code) => {
+                    format!("attempt {}: {} ({code}): {}", record.attempt, record.class, record.message)
+                }
+                None => format!("attempt {}: {}: {}", record.attempt, record.class, record.message),
+            })
+            .collect()
+    }
+
+    /// The three keys `retry_count`, `last_error_class` (null when nothing failed) and `error_summary`.
+    pub fn to_map(&self) -> BTreeMap<String, Value> {
+        BTreeMap::from([
+            ("retry_count".to_owned(), self.retry_count().into()),
+            ("last_error_class".to_owned(), self.last_error_class().into()),
+            ("error_summary".to_owned(), self.error_summary().into()),
+        ])
+    }
+
+    /// What generated code says, whether the name given is the context or a reference to it.
+    #[doc(hidden)]
+    pub const fn __retry_mut(&mut self) -> &mut Self {
+        self
+    }
+
+    #[doc(hidden)]
+    pub const fn __retry_ref(&self) -> &Self {
+        self
+    }
+
+    fn since_start(&self, now: Instant) -> Duration {
+        self.started.map_or(Duration::ZERO, |(start, _)| now.saturating_duration_since(start))
+    }
+
+    // What follows is written by the engine's faces only.
+
+    pub(crate) fn begin(&mut self) {
+        *self = Self { started: Some((clock::monotonic(), clock::wall())), ..Self::default() };
+    }
+
+    pub(crate) fn begin_attempt(&mut self) {
+        self.attempts = self.attempts.saturating_add(1);
+        self.attempt_started = match (self.attempts, self.started) {
+            (1, Some(start)) => Some(start),
+            _ => Some((clock::monotonic(), clock::wall())),
+        };
+    }
+
+    pub(crate) fn failed(&mut self, verdict: &Verdict, message: &str) {
+        let (at, took) = self.attempt_started.map_or((clock::wall(), Duration::ZERO), |(start, at)| {
+            (at, clock::monotonic().saturating_duration_since(start))
+        });
+        let record = AttemptRecord::new(self.attempts, at, took, verdict.class, verdict.code, message);
+        self.last = Some(Last::of(verdict, &record.message));
+        if self.history.len() == 2 * KEPT {
+            self.history.remove(KEPT);
+            self.omitted = self.omitted.saturating_add(1);
+        }
+        self.history.push(record);
+    }
+
+    pub(crate) fn waiting(&mut self, wait: Duration) {
+        if let Some(record) = self.history.last_mut() {
+            record.wait = Some(wait);
+        }
+    }
+
+    pub(crate) fn stopped(&mut self, stop: Stop) {
+        self.stop = Some(stop);
+        self.elapsed = Some(self.since_start(clock::monotonic()));
+    }
+
+    pub(crate) const fn stop(&self) -> Option<Stop> {
+        self.stop
+    }
+
+    pub(crate) const fn last(&self) -> Option<&Last> {
+        self.last.as_ref()
+    }
+}
+
+impl Last {
+    fn of(verdict: &Verdict, message: &str) -> Self {
+        Self {
+            disposition: verdict.disposition,
+            class: Cow::Borrowed(verdict.class),
+            code: verdict.code,
+            message: message.to_owned(),
+            retry_after: verdict.retry_after,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // 6.1
+    #[test]
+    fn a_long_history_keeps_both_ends_and_says_what_it_left_out() {
+        let mut context = RetryContext::new();
+        context.begin();
+        for _ in 0..40 {
+            context.begin_attempt();
+            context.failed(&Verdict::retryable("timeout"), "slow");
+        }
+        let numbers: Vec<u32> = context.history().iter().map(|record| record.attempt).collect();
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 33, 34, 35, 36, 37, 38, 39, 40]);
+        assert_eq!((context.omitted(), context.attempts(), context.retry_count()), (24, 40, 39));
+    }
+
+    // B2.6
+    #[test]
+    fn the_map_has_three_keys() {
+        let mut context = RetryContext::new();
+        context.begin();
+        context.begin_attempt();
+        context.failed(&Verdict::retryable("rate_limit").code(429), "slow down");
+        let map = context.to_map();
+        assert_eq!(map.keys().collect::<Vec<_>>(), ["error_summary", "last_error_class", "retry_count"]);
+        assert_eq!(map.get("retry_count"), Some(&Value::from(0)));
+        assert_eq!(map.get("last_error_class"), Some(&Value::from("rate_limit")));
+        let summary = Value::from(vec!["attempt 1: rate_limit (429): slow down"]);
+        assert_eq!(map.get("error_summary"), Some(&summary));
+    }
+}

@@ -1,0 +1,249 @@
+//! The decision after a failure: wait this long, or stop for this reason.
+//!
+//! Pure and synchronous: time and randomness come in as values, nothing is awaited, and nothing of the error type is
+//! known here. The macro, the builder, `retrying!` and their blocking twins are thin faces over [`Session::judge`].
+
+use std::time::Duration;
+
+use crate::policy::{Policy, Retries};
+use crate::stop::StopReason;
+use crate::verdict::{Disposition, Verdict};
+
+/// What an unknown failure does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unknown {
+    /// It stops the call; the default.
+    #[default]
+    Stop,
+    /// It is retried like a retryable one.
+    Retry,
+}
+
+/// The limits of one call, beside its policy.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Limits {
+    pub(crate) deadline: Option<Duration>,
+    pub(crate) unknown: Unknown,
+}
+
+/// What to do after a failure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Step {
+    Wait(Duration),
+    Stop(Stop),
+}
+
+/// Why a call stopped, with the values of the knob that stopped it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Stop {
+    pub(crate) reason: StopReason,
+    pub(crate) knob: Knob,
+}
+
+/// The setting that ended a call, and its value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Knob {
+    /// None: the failure itself decided.
+    None,
+    MaxRetries(u32),
+    /// The deadline, and the wait it would have passed in.
+    Deadline {
+        limit: Duration,
+        wait: Duration,
+    },
+    /// The deadline cut a running attempt short.
+    DeadlineInAttempt {
+        limit: Duration,
+    },
+    /// The server's hint, and the longest one obeyed.
+    Hint {
+        hint: Duration,
+        max: Duration,
+    },
+}
+
+impl Stop {
+    pub(crate) const fn plain(reason: StopReason) -> Self {
+        Self { reason, knob: Knob::None }
+    }
+}
+
+/// The state of one call: how many attempts failed, and the last delay.
+///
+/// It belongs to the call alone and fits in eight bytes, so that a retrying future stays as small as a hand-written loop.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Session {
+    failures: u32,
+    previous: Packed,
+}
+
+impl Session {
+    /// The state before the first attempt.
+    #[inline]
+    pub const fn new() -> Self {
+        Self { failures: 0, previous: Packed(0) }
+    }
+
+    /// Counts a failed attempt and decides what follows. The order of the questions is fixed: disposition, count, hint,
+    /// deadline; the first that says no names the reason.
+    ///
+    /// `elapsed` is the time since the first attempt's start, asked only where there is a deadline.
+    pub(crate) fn judge(
+        &mut self,
+        policy: &Policy,
+        limits: Limits,
+        verdict: &Verdict,
+        elapsed: &mut dyn FnMut() -> Duration,
+        random: &mut dyn FnMut() -> u64,
+    ) -> Step {
+        self.failures = self.failures.saturating_add(1);
+        match (verdict.disposition, limits.unknown) {
+            (Disposition::Permanent, _) => return Step::Stop(Stop::plain(StopReason::Permanent)),
+            (Disposition::Gone, _) => return Step::Stop(Stop::plain(StopReason::Gone)),
+            (Disposition::Unknown, Unknown::Stop) => return Step::Stop(Stop::plain(StopReason::Unknown)),
+            (Disposition::Retryable, _) | (Disposition::Unknown, Unknown::Retry) => {}
+        }
+        if let Retries::Limited(max) = policy.retries() {
+            if self.failures > max {
+                return Step::Stop(Stop { reason: StopReason::Exhausted, knob: Knob::MaxRetries(max) });
+            }
+        }
+        if let Some(hint) = verdict.retry_after {
+            let max = policy.get_max_retry_after();
+            if hint > max {
+                return Step::Stop(Stop { reason: StopReason::HintTooLong, knob: Knob::Hint { hint, max } });
+            }
+        }
+        let own = policy.delay(self.failures - 1, self.previous.get(), random);
+        self.previous = Packed::of(own);
+        let wait = match verdict.retry_after {
+            Some(hint) => policy.hinted(own, hint, random),
+            None => own,
+        };
+        if let Some(limit) = limits.deadline {
+            if elapsed().saturating_add(wait) >= limit {
+                return Step::Stop(Stop { reason: StopReason::Deadline, knob: Knob::Deadline { limit, wait } });
+            }
+        }
+        Step::Wait(wait)
+    }
+
+    /// Counts a failed attempt that ends the call whatever the verdict.
+    pub(crate) fn fail(&mut self) {
+        self.failures = self.failures.saturating_add(1);
+    }
+}
+
+/// A delay in four bytes: 26 bits of nanoseconds and a shift, rounded down, so at most 2^-25 of it is lost. Zero means none.
+#[derive(Clone, Copy, Debug, Default)]
+struct Packed(u32);
+
+impl Packed {
+    const BITS: u32 = 26;
+
+    fn of(delay: Duration) -> Self {
+        let nanos = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
+        let shift = (u64::BITS - nanos.leading_zeros()).saturating_sub(Self::BITS);
+        // Both parts fit by construction: 26 bits of mantissa, a shift of at most 38.
+        let mantissa = u32::try_from(nanos >> shift).unwrap_or(u32::MAX >> (u32::BITS - Self::BITS));
+        Self(shift << Self::BITS | mantissa)
+    }
+
+    fn get(self) -> Option<Duration> {
+        let mantissa = u64::from(self.0 & ((1 << Self::BITS) - 1));
+        (self.0 != 0).then(|| Duration::from_nanos(mantissa << (self.0 >> Self::BITS)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judge(session: &mut Session, policy: &Policy, limits: Limits, verdict: Verdict, elapsed: Duration) -> Step {
+        session.judge(policy, limits, &verdict, &mut || elapsed, &mut || 0)
+    }
+
+    const SLOW: Verdict = Verdict::retryable("timeout");
+
+    // 1.1, B2.1
+    #[test]
+    fn max_retries_2_means_3_attempts() {
+        let (mut session, policy) = (Session::new(), Policy::new().max_retries(2));
+        let step = |session: &mut Session| judge(session, &policy, Limits::default(), SLOW, Duration::ZERO);
+        assert_eq!(step(&mut session), Step::Wait(Duration::from_secs(1)));
+        assert_eq!(step(&mut session), Step::Wait(Duration::from_secs(2)));
+        let Step::Stop(stop) = step(&mut session) else { panic!("a fourth attempt") };
+        assert_eq!(stop.reason, StopReason::Exhausted);
+        assert_eq!(session.failures, 3);
+    }
+
+    // 1.3
+    #[test]
+    fn counters_saturate_and_forever_has_no_last_attempt() {
+        let mut session = Session { failures: u32::MAX - 1, previous: Packed(0) };
+        let policy = Policy::new().forever();
+        for _ in 0..3 {
+            let step = judge(&mut session, &policy, Limits::default(), SLOW, Duration::ZERO);
+            assert_eq!(step, Step::Wait(Duration::from_secs(60)));
+        }
+        let limited = Policy::new().max_retries(u32::MAX);
+        assert!(matches!(judge(&mut session, &limited, Limits::default(), SLOW, Duration::ZERO), Step::Wait(_)));
+    }
+
+    // 3.2
+    #[test]
+    fn never_waits_into_the_deadline() {
+        let policy = Policy::new().max_retries(9);
+        let limits = Limits { deadline: Some(Duration::from_secs(5)), unknown: Unknown::Stop };
+        let mut session = Session::new();
+        let step = judge(&mut session, &policy, limits, SLOW, Duration::from_millis(3999));
+        assert_eq!(step, Step::Wait(Duration::from_secs(1)));
+        let Step::Stop(stop) = judge(&mut session, &policy, limits, SLOW, Duration::from_secs(3)) else {
+            panic!("3 s gone and 2 s to wait is the deadline of 5 s")
+        };
+        let knob = Knob::Deadline { limit: Duration::from_secs(5), wait: Duration::from_secs(2) };
+        assert_eq!(stop, Stop { reason: StopReason::Deadline, knob });
+    }
+
+    // 4.1
+    #[test]
+    fn a_hint_is_obeyed_above_max_delay_and_refused_above_its_own_limit() {
+        let policy = Policy::new().max_retries(9);
+        let hint = |secs| SLOW.retry_after(Duration::from_secs(secs));
+        let mut session = Session::new();
+        let step = judge(&mut session, &policy, Limits::default(), hint(90), Duration::ZERO);
+        assert_eq!(step, Step::Wait(Duration::from_secs(90)));
+        let Step::Stop(stop) = judge(&mut session, &policy, Limits::default(), hint(121), Duration::ZERO) else {
+            panic!("2 min is the longest hint obeyed")
+        };
+        assert_eq!(stop.reason, StopReason::HintTooLong);
+    }
+
+    // 5.1, 5.2
+    #[test]
+    fn the_first_limit_that_says_no_names_the_reason() {
+        let limits = Limits { deadline: Some(Duration::from_secs(1)), unknown: Unknown::Stop };
+        let late = Duration::from_secs(9);
+        let reason = |policy: &Policy, verdict| match judge(&mut Session::new(), policy, limits, verdict, late) {
+            Step::Stop(stop) => stop.reason,
+            Step::Wait(wait) => panic!("waits {wait:?}"),
+        };
+        let long_hint = SLOW.retry_after(Duration::from_secs(999));
+        assert_eq!(reason(&Policy::new().max_retries(0), Verdict::permanent("x")), StopReason::Permanent);
+        assert_eq!(reason(&Policy::new().max_retries(0), Verdict::unknown("x")), StopReason::Unknown);
+        assert_eq!(reason(&Policy::new().max_retries(0), long_hint), StopReason::Exhausted);
+        assert_eq!(reason(&Policy::new(), long_hint), StopReason::HintTooLong);
+        assert_eq!(reason(&Policy::new(), SLOW), StopReason::Deadline);
+    }
+
+    #[test]
+    fn a_packed_delay_loses_next_to_nothing_and_never_grows() {
+        for nanos in [1, 999, 1 << 25, 1 << 26, (1 << 26) + 1, 123_456_789_012, u64::MAX] {
+            let back = Packed::of(Duration::from_nanos(nanos)).get().map(|d| d.as_nanos());
+            let back = u64::try_from(back.unwrap_or(0)).unwrap_or(u64::MAX);
+            assert!(back <= nanos && nanos - back <= nanos >> 25, "{nanos} came back as {back}");
+        }
+        assert_eq!(Packed::of(Duration::ZERO).get(), None);
+    }
+}

@@ -1,0 +1,188 @@
+//! The steps of one call, as the macro, `retrying!` and the builder write them down.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use crate::__private::record::{Hidden, Recorder};
+use crate::__private::site::Site;
+use crate::__private::text::MakeText;
+use crate::engine::{Knob, Session, Step, Stop};
+use crate::observe::Notice;
+use crate::policy::Policy;
+use crate::random;
+use crate::refused::Elapsed;
+use crate::stop::StopReason;
+use crate::verdict::{Disposition, Verdict};
+
+/// The site of a call, and the policy that stands in for the site's own.
+#[derive(Clone, Copy, Debug)]
+pub struct At<'a> {
+    site: &'a Site,
+    policy: &'a Policy,
+}
+
+impl<'a> At<'a> {
+    /// A site with its own policy.
+    #[inline]
+    pub const fn site(site: &'a Site) -> Self {
+        Self { site, policy: site.policy() }
+    }
+
+    /// A site with another policy: `policy = EXPR`.
+    #[inline]
+    pub const fn with(site: &'a Site, policy: &'a Policy) -> Self {
+        Self { site, policy }
+    }
+}
+
+/// The class of an attempt that ran out of time.
+const TIMEOUT: Verdict = Verdict::retryable("timeout");
+/// The class of an `Ok` that `retry_ok` does not accept.
+const REJECTED: Verdict = Verdict::retryable("rejected_value");
+
+/// What the patterns of `stop_on` and `retry_on` say of an error.
+#[derive(Clone, Copy, Debug)]
+pub enum Said {
+    Nothing,
+    Stop,
+    Retry,
+}
+
+/// A bare name of a pattern is a value of the matched type; never called.
+#[inline]
+pub fn names_a_value<T>(_matched: &T, _name: impl FnOnce() -> T) {}
+
+/// An attempt succeeded: there is nothing to wait for.
+#[inline]
+pub fn succeeded<R: Recorder>(record: &mut R) -> Option<Duration> {
+    record.stopped(Hidden(Stop::plain(StopReason::Succeeded)));
+    None
+}
+
+/// An attempt failed: `Some(wait)` before the next one, `None` to stop.
+#[cold]
+#[inline(never)]
+pub fn failed<E: ?Sized, R: Recorder>(
+    at: &At<'_>,
+    session: &mut Session,
+    record: &mut R,
+    error: &E,
+    classify: fn(&E) -> Verdict,
+    text: MakeText<E>,
+    said: Said,
+) -> Option<Duration> {
+    let (verdict, text) = if R::WANTS_TEXT {
+        verdict_and_text(at, error, classify, text)
+    } else {
+        (ask(at.site, error, classify), String::new())
+    };
+    let Some(mut verdict) = verdict else {
+        session.fail();
+        record.failed(&Verdict::permanent("classifier_failed"), &text);
+        return stop(record, Stop::plain(StopReason::ClassifierFailed));
+    };
+    match said {
+        Said::Nothing => {}
+        Said::Stop => verdict.disposition = Disposition::Permanent,
+        Said::Retry => verdict.disposition = Disposition::Retryable,
+    }
+    record.failed(&verdict, &text);
+    decide(at, session, record, &verdict)
+}
+
+/// Asks the classifier, and makes the error's text.
+pub(crate) fn verdict_and_text<E: ?Sized>(
+    at: &At<'_>,
+    error: &E,
+    classify: fn(&E) -> Verdict,
+    text: MakeText<E>,
+) -> (Option<Verdict>, String) {
+    (ask(at.site, error, classify), make_text(error, text))
+}
+
+/// An attempt returned an `Ok` that counts as a failure.
+#[cold]
+#[inline(never)]
+pub fn rejected<R: Recorder>(at: &At<'_>, session: &mut Session, record: &mut R) -> Option<Duration> {
+    record.failed(&REJECTED, "the value was rejected by `retry_ok`");
+    decide(at, session, record, &REJECTED)
+}
+
+/// An attempt ran out of time.
+#[cold]
+#[inline(never)]
+pub fn timed_out<R: Recorder>(
+    at: &At<'_>,
+    session: &mut Session,
+    record: &mut R,
+    elapsed: Elapsed,
+) -> Option<Duration> {
+    record.failed(&TIMEOUT, &elapsed.to_string());
+    if let (attempt_timeout, Some(limit)) = at.site.timeouts() {
+        let cut_by_deadline = attempt_timeout.is_none_or(|own| elapsed.limit() < own);
+        if cut_by_deadline {
+            session.fail();
+            return stop(record, Stop { reason: StopReason::Deadline, knob: Knob::DeadlineInAttempt { limit } });
+        }
+    }
+    decide(at, session, record, &TIMEOUT)
+}
+
+/// How long the next attempt may run: the smaller of `attempt_timeout` and what is left of the deadline.
+pub fn attempt_limit<R: Recorder>(site: &Site, record: &R) -> Duration {
+    let (own, deadline) = site.timeouts();
+    let left = deadline.map(|limit| limit.saturating_sub(record.elapsed()));
+    match (own, left) {
+        (Some(own), Some(left)) => own.min(left),
+        (Some(limit), None) | (None, Some(limit)) => limit,
+        (None, None) => Duration::MAX,
+    }
+}
+
+fn decide<R: Recorder>(at: &At<'_>, session: &mut Session, record: &mut R, verdict: &Verdict) -> Option<Duration> {
+    let step = session.judge(at.policy, at.site.limits(), verdict, &mut || record.elapsed(), &mut random::next_u64);
+    match step {
+        Step::Wait(wait) => {
+            record.waiting(wait);
+            Some(wait)
+        }
+        Step::Stop(why) => stop(record, why),
+    }
+}
+
+fn stop<R: Recorder>(record: &mut R, why: Stop) -> Option<Duration> {
+    record.stopped(Hidden(why));
+    None
+}
+
+/// Asks the classifier. A panic in it is a warning, and no verdict.
+fn ask<E: ?Sized>(site: &Site, error: &E, classify: fn(&E) -> Verdict) -> Option<Verdict> {
+    match catch_unwind(AssertUnwindSafe(|| classify(error))) {
+        Ok(verdict) => Some(verdict),
+        Err(panic) => {
+            let message = format!(
+                "the classifier panicked ({}); the failure is not retried, and the error is returned as it is",
+                panic_text(&*panic)
+            );
+            Notice::warning("classifier_failed", site.name(), message).say();
+            None
+        }
+    }
+}
+
+fn make_text<E: ?Sized>(error: &E, text: MakeText<E>) -> String {
+    match catch_unwind(AssertUnwindSafe(|| text(error))) {
+        Ok(text) => text.unwrap_or_default(),
+        Err(panic) => format!("<the error's text panicked: {}>", panic_text(&*panic)),
+    }
+}
+
+/// The message of a caught panic.
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
+}

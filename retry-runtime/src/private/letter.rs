@@ -1,0 +1,113 @@
+//! From a call that gave up to the letter that is parked.
+
+use std::fmt::Display;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::__private::call::panic_text;
+use crate::__private::site::Site;
+use crate::clock;
+use crate::context::RetryContext;
+use crate::dead_letter::{DeadLetter, DeadLetterSink, Parking, Payload, Ticket, hand_over};
+use crate::observe::Notice;
+use crate::stop::StopReason;
+use crate::verdict::Disposition;
+
+/// How long a blocking caller waits to hear that its letter is durable. The letter is parked all the same.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Whether a call that ended so leaves a letter.
+pub fn parks(record: &RetryContext) -> bool {
+    !matches!(record.stop_reason(), None | Some(StopReason::Succeeded | StopReason::Gone | StopReason::LedgerRefused))
+}
+
+/// The letter of a call, without job id, model and payload.
+pub fn letter(site: &Site, record: &RetryContext, error_type: &str) -> DeadLetter {
+    let now = clock::wall();
+    let reason = record.stop_reason().unwrap_or(StopReason::Unknown);
+    let mut letter = DeadLetter::new(site.name(), reason, now);
+    error_type.clone_into(&mut letter.error_type);
+    letter.attempts = record.attempts();
+    letter.history = record.history().to_vec();
+    letter.first_failed_at = letter.history.first().map_or(now, |first| first.at);
+    if let Some(last) = record.last() {
+        letter.disposition = last.disposition;
+        letter.class = Some(last.class.clone().into_owned());
+        letter.code = last.code;
+        letter.error_message.clone_from(&last.message);
+        if reason == StopReason::HintTooLong {
+            letter.not_before = last.retry_after.and_then(|hint| now.checked_add(hint));
+        }
+    } else {
+        letter.disposition = Disposition::Unknown;
+    }
+    letter
+}
+
+/// Adds the job's key.
+#[must_use]
+pub fn job_id(mut letter: DeadLetter, id: &dyn Display) -> DeadLetter {
+    letter.job_id = text("job_id", &letter, id);
+    letter
+}
+
+/// Adds the job's label.
+#[must_use]
+pub fn model(mut letter: DeadLetter, model: &dyn Display) -> DeadLetter {
+    letter.model = text("model", &letter, model);
+    letter
+}
+
+/// Adds the job's input, serialised now. A failure or panic in it does not keep the letter from being parked.
+#[must_use]
+pub fn payload<P: Serialize + ?Sized>(mut letter: DeadLetter, payload: &P) -> DeadLetter {
+    letter.payload = match catch_unwind(AssertUnwindSafe(|| serde_json::to_string(payload))) {
+        Ok(Ok(json)) => Payload::Json(json),
+        Ok(Err(error)) => Payload::Unserializable(error.to_string()),
+        Err(panic) => Payload::Unserializable(format!("serialising panicked: {}", panic_text(&*panic))),
+    };
+    if let Payload::Unserializable(why) = &letter.payload {
+        let message = format!("the payload of a dead letter could not be serialised: {why}; it is parked without");
+        Notice::warning("payload_failed", letter.kind.clone(), message).say();
+    }
+    letter
+}
+
+fn text(what: &str, letter: &DeadLetter, value: &dyn Display) -> Option<String> {
+    match catch_unwind(AssertUnwindSafe(|| value.to_string())) {
+        Ok(text) => Some(text),
+        Err(panic) => {
+            let message =
+                format!("the `{what}` of a dead letter panicked: {}; it is parked without", panic_text(&*panic));
+            Notice::warning("letter_incomplete", letter.kind.clone(), message).say();
+            None
+        }
+    }
+}
+
+/// Hands the letter over.
+pub fn park<S: DeadLetterSink + ?Sized>(sink: &S, letter: DeadLetter) -> Ticket {
+    hand_over(sink, letter)
+}
+
+/// What an awaited ticket said.
+pub fn parked(site: &Site, parking: Parking) -> Option<Parking> {
+    if !matches!(parking, Parking::Parked { .. } | Parking::Replaying) {
+        Notice::warning("park_failed", site.name(), parking.to_string()).say();
+    }
+    Some(parking)
+}
+
+/// Waits for a ticket in a blocking call.
+pub fn wait_for(site: &Site, ticket: Ticket) -> Option<Parking> {
+    match ticket.wait(PATIENCE) {
+        Ok(parking) => parked(site, parking),
+        Err(_still_open) => {
+            let message = format!("no word about a dead letter after {PATIENCE:?}; its sink still has it");
+            Notice::warning("park_pending", site.name(), message).say();
+            None
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What is known of one annotated function before it is called.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::engine::{Limits, Unknown};
+use crate::observe::Notice;
+use crate::policy::Policy;
+
+/// The settings of one annotated function. Literal settings make it a constant; others build it per call.
+#[derive(Clone, Copy, Debug)]
+pub struct Site {
+    name: &'static str,
+    policy: Policy,
+    deadline: Option<Duration>,
+    attempt_timeout: Option<Duration>,
+    unknown: Unknown,
+}
+
+impl Site {
+    #[inline]
+    pub const fn new(name: &'static str, policy: Policy) -> Self {
+        Self { name, policy, deadline: None, attempt_timeout: None, unknown: Unknown::Stop }
+    }
+
+    #[inline]
+    #[must_use]
+    pub const fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    #[inline]
+    #[must_use]
+    pub const fn attempt_timeout(mut self, limit: Duration) -> Self {
+        self.attempt_timeout = Some(limit);
+        self
+    }
+
+    #[inline]
+    #[must_use]
+    pub const fn retry_unknown(mut self) -> Self {
+        self.unknown = Unknown::Retry;
+        self
+    }
+
+    /// For settings that are not literals: says once per site which of them contradict each other.
+    #[must_use]
+    pub fn checked(self) -> Self {
+        let complaint = self.policy.validate().err().map(|error| error.to_string()).or_else(|| self.limits_complaint());
+        if let Some(complaint) = complaint {
+            warn_once("misconfigured", self.name, &complaint);
+        }
+        self
+    }
+
+    fn limits_complaint(&self) -> Option<String> {
+        let zero = |name| format!("`{name}` is zero: it counts as already passed");
+        match (self.deadline, self.attempt_timeout) {
+            (Some(Duration::ZERO), _) => Some(zero("deadline")),
+            (_, Some(Duration::ZERO)) => Some(zero("attempt_timeout")),
+            (Some(deadline), Some(attempt)) if attempt > deadline => {
+                Some(format!("`attempt_timeout` {attempt:?} is longer than `deadline` {deadline:?}"))
+            }
+            _ => None,
+        }
+    }
+
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    pub(crate) const fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    pub(crate) const fn limits(&self) -> Limits {
+        Limits { deadline: self.deadline, unknown: self.unknown }
+    }
+
+    pub(crate) const fn timeouts(&self) -> (Option<Duration>, Option<Duration>) {
+        (self.attempt_timeout, self.deadline)
+    }
+}
+
+/// Says a warning once for each pair of notice name and operation.
+pub(crate) fn warn_once(name: &'static str, operation: &str, message: &str) {
+    static SAID: Mutex<Option<HashSet<(&'static str, String)>>> = Mutex::new(None);
+    let first = SAID
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .get_or_insert_default()
+        .insert((name, operation.to_owned()));
+    if first {
+        Notice::warning(name, operation, message).say();
+    }
+}
+
+/// What `policy = EXPR` takes: a [`Policy`], or a reference or `Arc` to one.
+#[diagnostic::on_unimplemented(
+    message = "`policy = ..` takes a `Policy` or a `&Policy`, not `{Self}`",
+    label = "not a policy"
+)]
+pub trait AsPolicy {
+    fn as_policy(&self) -> &Policy;
+}
+
+impl AsPolicy for Policy {
+    #[inline]
+    fn as_policy(&self) -> &Policy {
+        self
+    }
+}
+
+impl<P: AsPolicy + ?Sized> AsPolicy for &P {
+    #[inline]
+    fn as_policy(&self) -> &Policy {
+        (**self).as_policy()
+    }
+}
+
+impl<P: AsPolicy + ?Sized> AsPolicy for std::sync::Arc<P> {
+    #[inline]
+    fn as_policy(&self) -> &Policy {
+        (**self).as_policy()
+    }
+}

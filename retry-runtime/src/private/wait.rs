@@ -1,0 +1,84 @@
+//! Waiting between attempts, and limiting one attempt.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use crate::refused::Elapsed;
+
+/// Whether there is a default timer for async functions.
+#[diagnostic::on_unimplemented(
+    message = "an async `#[retry]` function needs a timer",
+    label = "no timer here",
+    note = "enable the feature `tokio` of retry-runtime, or name another runtime's: `sleep = path` with `fn(Duration) -> impl Future<Output = ()>`"
+)]
+pub trait Timed {}
+
+#[cfg(feature = "tokio")]
+impl Timed for () {}
+
+/// The default timer: tokio's own future, so that nothing is added to its size.
+#[cfg(feature = "tokio")]
+#[inline]
+pub fn sleep<T: Timed>(wait: Duration) -> tokio::time::Sleep {
+    tokio::time::sleep(wait)
+}
+
+/// The default timer is missing: the bound says what to do.
+#[cfg(not(feature = "tokio"))]
+pub fn sleep<T: Timed>(_wait: Duration) -> std::future::Pending<()> {
+    std::future::pending()
+}
+
+/// Yields to the scheduler once: what a zero wait still does.
+#[derive(Debug)]
+pub struct YieldOnce(bool);
+
+/// See [`YieldOnce`].
+#[inline]
+pub const fn yield_once() -> YieldOnce {
+    YieldOnce(false)
+}
+
+impl Future for YieldOnce {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.0 {
+            return Poll::Ready(());
+        }
+        self.0 = true;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+/// The blocking twin.
+#[cold]
+#[inline(never)]
+pub fn sleep_blocking(wait: Duration) {
+    #[cfg(feature = "test-util")]
+    if crate::testing::virtual_wait(wait) {
+        return;
+    }
+    if wait.is_zero() {
+        std::thread::yield_now();
+    } else {
+        std::thread::sleep(wait);
+    }
+}
+
+/// Polls an attempt, then its timer: an attempt that is ready is never thrown away.
+pub fn poll_limited<A: Future, S: Future>(
+    attempt: Pin<&mut A>,
+    timer: Pin<&mut S>,
+    limit: Duration,
+    cx: &mut Context<'_>,
+) -> Poll<Result<A::Output, Elapsed>> {
+    if let Poll::Ready(outcome) = attempt.poll(cx) {
+        return Poll::Ready(Ok(outcome));
+    }
+    ready!(timer.poll(cx));
+    Poll::Ready(Err(Elapsed::new(limit)))
+}
