@@ -491,7 +491,8 @@ fn value_checks(cases: &[Case], value: &TokenStream, names: &Names) -> TokenStre
             if !upper || binding.subpat.is_some() || binding.by_ref.is_some() || binding.mutability.is_some() {
                 return;
             }
-            let whole = alternatives.iter().any(|pattern| matches!(pattern, Pat::Ident(name) if name == binding));
+            let whole =
+                alternatives.iter().any(|pattern| matches!(pattern, Pat::Ident(name) if std::ptr::eq(name, binding)));
             if whole {
                 checks.extend(quote_spanned!(*span=> #private::names_a_value(#value, || #ident);));
             } else if ident != "None" {
