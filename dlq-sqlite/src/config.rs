@@ -40,6 +40,8 @@ pub(crate) struct Settings {
     pub(crate) busy_timeout: Duration,
     /// All tries at a lock together.
     pub(crate) busy_limit: Duration,
+    /// How long after opening expired leases are first taken back.
+    pub(crate) reap_after: Duration,
     /// Whether there is a file that is deleted when the disk is full.
     pub(crate) reserve: bool,
 }
@@ -53,6 +55,8 @@ impl Settings {
             network_file_system: false,
             busy_timeout: Duration::from_secs(1),
             busy_limit: Duration::from_secs(5),
+            // After a long stop every lease has run out at once. Live processes get this long to extend theirs.
+            reap_after: Duration::from_secs(10),
             reserve: true,
         }
     }
@@ -141,6 +145,13 @@ impl SqliteOptions {
     /// The store's clock; the system's by default.
     pub fn clock(mut self, clock: StoreClock) -> Self {
         self.clock = clock;
+        self
+    }
+
+    /// How long after opening expired leases are first taken back, when nobody claims: for tests.
+    #[doc(hidden)]
+    pub fn reap_after(mut self, grace: Duration) -> Self {
+        self.settings.reap_after = grace;
         self
     }
 

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 use retry_runtime::dead_letter::{DeadLetter, Parking, Reserve, Spill, StoreClock, lose};
 use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::observe::Notice;
+use retry_runtime::reply::Answer;
 
 use crate::config::Settings;
 use crate::open;
@@ -50,6 +51,8 @@ pub(crate) struct Worker {
     reap_at: Instant,
     /// Something was written since the log was last emptied.
     log_in_use: bool,
+    /// Who waits for the end of this turn.
+    settling: Vec<Answer<()>>,
 }
 
 impl Worker {
@@ -61,6 +64,7 @@ impl Worker {
         opened: Result<open::Writer, StoreError>,
     ) -> Self {
         let now = clock.now();
+        let reap_at = Instant::now() + settings.reap_after;
         let mut outage = Outage::none(now);
         let link = opened
             .inspect_err(|error| {
@@ -78,8 +82,9 @@ impl Worker {
             outage,
             leases: Leases::default(),
             now,
-            reap_at: Instant::now() + upkeep::GRACE,
+            reap_at,
             log_in_use: true,
+            settling: Vec::new(),
         }
     }
 
@@ -101,6 +106,9 @@ impl Worker {
             self.process(taken.commands, taken.closing);
             if upkeep {
                 self.upkeep_after(idle);
+            }
+            for answer in self.settling.drain(..) {
+                answer.send(());
             }
         }
         self.release_leases();
@@ -213,6 +221,7 @@ impl Worker {
 
     fn answer(&mut self, command: Command, result: Result<(), StoreError>) {
         match command {
+            Command::Settle(answer) => self.settling.push(answer),
             Command::Verb(verb) => verb.answer(result, &mut self.leases),
             Command::Park(pending) => {
                 let Pending { letter, answer, letter_id } = *pending;
@@ -235,7 +244,7 @@ fn run(commands: &mut [Command], index: usize, tx: Tx<'_>) -> rusqlite::Result<(
             Ok(())
         }
         Some(Command::Verb(verb)) => verb.run(tx),
-        None => Ok(()),
+        Some(Command::Settle(_)) | None => Ok(()),
     }
 }
 

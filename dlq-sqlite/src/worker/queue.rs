@@ -21,6 +21,8 @@ pub(crate) enum Command {
     Park(Box<Pending>),
     /// Anything else; where that fails, the caller hears it.
     Verb(Box<dyn Verb>),
+    /// Answered when everything that was due is done.
+    Settle(Answer<()>),
 }
 
 /// A letter on its way, with whoever waits for it.

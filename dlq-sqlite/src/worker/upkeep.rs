@@ -13,9 +13,6 @@ use crate::park::{Origin, park};
 use crate::rows::Tx;
 use crate::{claim, counters};
 
-/// After a long stop every lease has run out at once. Live processes get this long to extend theirs.
-pub(super) const GRACE: Duration = Duration::from_secs(10);
-
 /// Half of the usual lease.
 const REAP_EVERY: Duration = Duration::from_secs(30);
 

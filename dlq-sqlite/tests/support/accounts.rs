@@ -116,10 +116,7 @@ impl Accounts {
     pub(crate) fn assert_comes_home(&self, path: &Path, spill: &[&Path]) {
         let directories: Vec<PathBuf> = spill.iter().map(|path| (*path).to_owned()).collect();
         let store = SqliteStore::options(path).reserve(false).spill_dirs(directories).open().unwrap();
-        // The second answer comes after the first one's turn, and its import, is over.
-        for _ in 0..2 {
-            let _answered = store.upkeep().wait(Duration::from_secs(60));
-        }
+        assert!(store.settle().wait(Duration::from_secs(60)).is_ok());
         assert!(!store.is_down());
         drop(store);
         let home = parkings(path);

@@ -1,0 +1,230 @@
+//! The runtime's traits over the store's two threads.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use retry_runtime::counters::{DailyCounters, Day};
+use retry_runtime::dead_letter::{
+    Actor, Aggregate, BoxFuture, Capabilities, ClaimRequest, Claimed, DeadLetter, DeadLetterSink, DeadLetterStore,
+    Filter, Finish, Group, LetterDetail, LetterRow, Page, PageRequest, Parking, Release, Summary, Ticket,
+};
+use retry_runtime::error::{StoreError, StoreErrorKind};
+use retry_runtime::ledger::{AttemptLedger, Begin, End, LedgerEntry, LedgerKey, LedgerToken};
+use retry_runtime::reply::Reply;
+
+use super::{Handle, SqliteStore, closed};
+use crate::worker::queue::{Command, Pending};
+use crate::{claim, counters, ledger, letters, rows, worker};
+
+impl DeadLetterSink for SqliteStore {
+    fn submit(&self, letter: DeadLetter) -> Ticket {
+        let (answer, ticket) = Reply::pair(|| Parking::Lost { because: closed() });
+        let pending = Box::new(Pending { letter, answer, letter_id: None });
+        if let Err(Command::Park(pending)) = self.handle.shared.queue.push(Command::Park(pending)) {
+            // The writer is gone. Its work is short, and nobody must be blocked by it.
+            let shared = Arc::clone(&self.handle.shared);
+            let work = move || {
+                let Pending { letter, answer, .. } = *pending;
+                answer.send(worker::keep(&shared, &letter, closed()));
+            };
+            let _detached = std::thread::Builder::new().name("dlq-sqlite-spill".to_owned()).spawn(work);
+        }
+        ticket
+    }
+}
+
+/// A verb of the traits: nothing happens before it is awaited.
+fn later<'a, T: Send + 'a>(
+    start: impl FnOnce() -> Reply<Result<T, StoreError>> + Send + 'a,
+) -> BoxFuture<'a, Result<T, StoreError>> {
+    Box::pin(async move { start().await })
+}
+
+impl DeadLetterStore for SqliteStore {
+    fn capabilities(&self) -> Capabilities {
+        let mut capabilities = Capabilities::default();
+        capabilities.heartbeats = true;
+        capabilities.durable = true;
+        capabilities.shared = true;
+        capabilities
+    }
+
+    fn get(&self, letter_id: String) -> BoxFuture<'_, Result<Option<LetterDetail>, StoreError>> {
+        let scope = Arc::clone(&self.handle.scope);
+        later(move || self.handle.reader.ask("read a letter", move |c| letters::get(c, &scope, &letter_id)))
+    }
+
+    fn list(&self, filter: Filter, page: PageRequest) -> BoxFuture<'_, Result<Page, StoreError>> {
+        let scope = Arc::clone(&self.handle.scope);
+        later(move || self.handle.reader.ask("list letters", move |c| letters::list(c, &scope, &filter, &page)))
+    }
+
+    fn count(&self, filter: Filter) -> BoxFuture<'_, Result<u64, StoreError>> {
+        let scope = Arc::clone(&self.handle.scope);
+        later(move || self.handle.reader.ask("count letters", move |c| letters::count(c, &scope, &filter)))
+    }
+
+    fn summary(&self) -> BoxFuture<'_, Result<Summary, StoreError>> {
+        let scope = Arc::clone(&self.handle.scope);
+        Box::pin(async move {
+            let ask = self.handle.reader.ask("sum letters up", move |c| letters::summary(c, &scope));
+            let mut summary = ask.await?;
+            summary.spilled = self.handle.shared.spill.waiting()?;
+            Ok(summary)
+        })
+    }
+
+    fn aggregate(&self, question: Aggregate) -> BoxFuture<'_, Result<Vec<Group>, StoreError>> {
+        let scope = Arc::clone(&self.handle.scope);
+        later(move || self.handle.reader.ask("group letters", move |c| letters::aggregate(c, &scope, &question)))
+    }
+
+    fn claim(&self, request: ClaimRequest, actor: Actor) -> BoxFuture<'_, Result<Vec<Claimed>, StoreError>> {
+        later(move || {
+            if let Err(invalid) = request.check() {
+                return Reply::ready(Err(invalid));
+            }
+            let (lease, keep_alive, clock) = (request.lease, request.keep_alive, self.handle.clock.clone());
+            self.handle.change(
+                "claim letters",
+                move |tx| claim::claim(tx, &request, &actor).map(Ok),
+                move |claimed, leases| {
+                    if let (true, Ok(claimed)) = (keep_alive, claimed) {
+                        for Claimed { row, .. } in claimed {
+                            leases.hold(row.letter_id.clone(), row.fence, lease, clock.now());
+                        }
+                    }
+                },
+            )
+        })
+    }
+
+    fn finish(&self, result: Finish, actor: Actor) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
+        let (letter_id, fence) = (result.letter_id.clone(), result.fence);
+        later(move || {
+            self.handle.change(
+                "write a replay's result",
+                move |tx| claim::finish(tx, &result, &actor),
+                move |done, leases| {
+                    if settled(done) {
+                        leases.drop_held(&letter_id, fence);
+                    }
+                },
+            )
+        })
+    }
+
+    fn extend(&self, letter_id: String, fence: u64, lease: Duration) -> BoxFuture<'_, Result<SystemTime, StoreError>> {
+        later(move || {
+            self.handle.change("extend a lease", move |tx| claim::extend(tx, &letter_id, fence, lease), |_, _| ())
+        })
+    }
+
+    fn release(
+        &self,
+        letter_id: String,
+        release: Release,
+        actor: Actor,
+    ) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
+        later(move || self.handle.release(letter_id, release, actor))
+    }
+
+    fn reap(&self, actor: Actor) -> BoxFuture<'_, Result<Vec<LetterRow>, StoreError>> {
+        later(move || self.handle.change("take leases back", move |tx| claim::reap(tx, &actor).map(Ok), |_, _| ()))
+    }
+
+    fn give_back(&self, letter_id: &str, fence: u64) {
+        let actor = Actor::new("store", "given back");
+        // Nobody waits: a lease that cannot be given back runs out.
+        let _unheard = self.handle.release(letter_id.to_owned(), Release::Held { fence }, actor);
+    }
+}
+
+impl Handle {
+    fn release(&self, letter_id: String, release: Release, actor: Actor) -> Reply<Result<LetterRow, StoreError>> {
+        let held = letter_id.clone();
+        self.change(
+            "release a letter",
+            move |tx| claim::release(tx, &letter_id, release, &actor),
+            move |done, leases| {
+                if let (Release::Held { fence }, true) = (release, settled(done)) {
+                    leases.drop_held(&held, fence);
+                }
+            },
+        )
+    }
+}
+
+/// Whether the lease this was about is over: it was written, or it had gone already.
+fn settled<T>(done: &Result<T, StoreError>) -> bool {
+    done.as_ref().map_or_else(|error| error.kind() == StoreErrorKind::StaleLease, |_| true)
+}
+
+impl AttemptLedger for SqliteStore {
+    fn begin(&self, key: LedgerKey, max_attempts: u32) -> Reply<Result<Begin, StoreError>> {
+        self.handle.change("count an attempt", move |tx| ledger::begin(tx, &key, max_attempts).map(Ok), |_, _| ())
+    }
+
+    fn end(&self, key: LedgerKey, token: LedgerToken, end: End) -> Reply<Result<bool, StoreError>> {
+        self.handle.change("write how an attempt ended", move |tx| ledger::end(tx, &key, token, end).map(Ok), |_, _| ())
+    }
+
+    fn entry(&self, key: LedgerKey) -> BoxFuture<'_, Result<Option<LedgerEntry>, StoreError>> {
+        later(move || self.handle.reader.ask("read the ledger", move |c| ledger::find(c, &key)))
+    }
+
+    fn entries(
+        &self,
+        scope: String,
+        after: Option<String>,
+        limit: u32,
+    ) -> BoxFuture<'_, Result<Vec<LedgerEntry>, StoreError>> {
+        later(move || {
+            self.handle.reader.ask("read the ledger", move |c| ledger::page(c, &scope, after.as_deref(), limit))
+        })
+    }
+
+    fn reset(&self, key: LedgerKey, actor: Actor) -> BoxFuture<'_, Result<Option<LedgerEntry>, StoreError>> {
+        later(move || {
+            self.handle.change(
+                "reset a key",
+                move |tx| {
+                    let reset = ledger::reset(tx, &key)?;
+                    if reset.is_some() {
+                        rows::event(tx, None, "ledger_reset", Some(&actor), (None, None), &key.to_string())?;
+                    }
+                    Ok(Ok(reset))
+                },
+                |_, _| (),
+            )
+        })
+    }
+}
+
+impl DailyCounters for SqliteStore {
+    fn add(&self, operation: &str, counter: &str, n: u64) -> Reply<Result<(), StoreError>> {
+        let (day, operation, counter) = (self.today(), operation.to_owned(), counter.to_owned());
+        self.handle.change("count", move |tx| counters::add(tx, day, &operation, &counter, n).map(Ok), |_, _| ())
+    }
+
+    fn today(&self) -> Day {
+        Day::of(self.handle.clock.now())
+    }
+
+    fn day(&self, operation: String, day: Day) -> BoxFuture<'_, Result<BTreeMap<String, u64>, StoreError>> {
+        later(move || self.handle.reader.ask("read counters", move |c| counters::day(c, &operation, day)))
+    }
+
+    fn series(
+        &self,
+        operation: String,
+        counter: String,
+        from: Day,
+        to: Day,
+    ) -> BoxFuture<'_, Result<Vec<(Day, u64)>, StoreError>> {
+        later(move || {
+            self.handle.reader.ask("read counters", move |c| counters::series(c, &operation, &counter, from, to))
+        })
+    }
+}
