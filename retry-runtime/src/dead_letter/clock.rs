@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn millis_round_down_on_both_sides_of_the_epoch() {
-        let nanos = Duration::from_nanos(1_500_000);
+        let nanos = Duration::from_micros(1_500);
         assert_eq!(to_millis(UNIX_EPOCH + nanos), 1);
         assert_eq!(to_millis(UNIX_EPOCH - nanos), -2);
         assert_eq!(to_millis(from_millis(-7)), -7);

@@ -201,10 +201,10 @@ mod tests {
     }
 
     fn handed(letter: DeadLetter) -> Parking {
-        match hand_over(&MemoryStore::new(), letter).wait(Duration::ZERO) {
-            Ok(parking) => parking,
-            Err(_) => panic!("the store in memory answers at once"),
-        }
+        let Ok(parking) = hand_over(&MemoryStore::new(), letter).wait(Duration::ZERO) else {
+            panic!("the store in memory answers at once")
+        };
+        parking
     }
 
     // D4

@@ -62,7 +62,7 @@ fn checksum(head: &str, tail: &str) -> u32 {
 /// What a line without its end says.
 pub(super) fn parse(line: &[u8]) -> Result<Line, BadLine> {
     let text = std::str::from_utf8(line).map_err(|_| broken("not UTF-8"))?;
-    let value: Value = serde_json::from_str(text).map_err(|error| broken(error))?;
+    let value: Value = serde_json::from_str(text).map_err(|error| broken(error.to_string()))?;
     let version = value.get("v").and_then(Value::as_u64).ok_or_else(|| broken("no version"))?;
     if version > VERSION {
         return Err(BadLine::Newer(version));
@@ -84,8 +84,8 @@ fn check(text: &str) -> Result<(), BadLine> {
     if checksum(head, tail) == stated { Ok(()) } else { Err(broken("the checksum does not match")) }
 }
 
-fn broken(what: impl ToString) -> BadLine {
-    BadLine::Broken(what.to_string())
+fn broken(what: impl Into<String>) -> BadLine {
+    BadLine::Broken(what.into())
 }
 
 fn letter_value(letter: &DeadLetter) -> Value {

@@ -29,7 +29,7 @@ impl Reserve {
             return Ok(());
         }
         let filled = files::overwrite_private(&self.path).and_then(|mut file| {
-            let block = [0; 64 << 10];
+            let block = [0; 8 << 10];
             let mut left = Self::BYTES;
             while left > 0 {
                 file.write_all(&block)?;

@@ -147,8 +147,8 @@ fn unlike(at: std::time::SystemTime) -> DeadLetter {
     other.reason = StopReason::Permanent;
     other.class = Some("forbidden".to_owned());
     other.code = Some(403);
-    other.error_type = "app::Other".to_owned();
-    other.error_message = "forbidden".to_owned();
+    other.error_type = "app::Other".into();
+    other.error_message = "forbidden".into();
     other.model = Some("m2".to_owned());
     other
 }

@@ -288,7 +288,7 @@ fn a_live_failure_during_a_replay_stays_owed<S: DeadLetterStore>(bench: &Bench<S
         let claimed = bench.claim_id(&id)?;
         bench.time.advance(seconds(1));
         let mut live = letter("a", bench.time.now());
-        live.error_message = "live".to_owned();
+        live.error_message = "live".into();
         bench.park(live)?;
         let during = bench.row(&id)?;
         same("state during the replay", during.state, LetterState::Replaying)?;

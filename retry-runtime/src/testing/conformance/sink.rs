@@ -121,7 +121,7 @@ fn odd_values_are_kept<S: DeadLetterSink>(bench: &SinkBench<'_, S>) -> Result<()
     let mut big = letter("big", start());
     big.payload = Payload::Json(format!("\"{}\"", "x".repeat(1 << 20)));
     let mut odd = letter("a 'b' \"c\" \u{0} \u{1F980}\n%_\\", start());
-    odd.error_message = "\u{0}; DROP TABLE letter; --\n\u{FEFF}".to_owned();
+    odd.error_message = "\u{0}; DROP TABLE letter; --\n\u{FEFF}".into();
     odd.payload = Payload::Json("\"\\u0000 \u{1F980}\"".to_owned());
     let mut edge = DeadLetter::new("", StopReason::Crashed, UNIX_EPOCH - Duration::from_secs(1));
     edge.code = Some(i64::MIN);

@@ -44,6 +44,7 @@ macro_rules! demand {
 pub(super) use {checks, demand};
 
 /// Fails the check unless two values are equal.
+#[allow(clippy::needless_pass_by_value, reason = "checks compare what they have just made")]
 pub(super) fn same<T: PartialEq + Debug>(what: &str, found: T, wanted: T) -> Result<(), String> {
     if found == wanted { Ok(()) } else { Err(format!("{what}: found {found:?}, wanted {wanted:?}")) }
 }
@@ -133,8 +134,8 @@ pub(super) fn letter(job_id: &str, at: SystemTime) -> DeadLetter {
     letter.disposition = Disposition::Retryable;
     letter.class = Some("rate_limit".to_owned());
     letter.code = Some(429);
-    letter.error_type = "app::Error".to_owned();
-    letter.error_message = "too many requests".to_owned();
+    letter.error_type = "app::Error".into();
+    letter.error_message = "too many requests".into();
     letter.attempts = 2;
     let took = Duration::from_millis(5);
     letter.history = vec![

@@ -1,0 +1,155 @@
+//! What a handler gets, and what it may say.
+
+use std::any::{Any, type_name};
+use std::fmt;
+use std::time::SystemTime;
+
+use serde::de::DeserializeOwned;
+
+use crate::classify::Classify;
+use crate::dead_letter::{Claimed, Failure, LetterRow, Payload};
+use crate::stop::StopReason;
+use crate::verdict::Disposition;
+
+/// A job to be done again.
+///
+/// It is done at least once: a handler whose process dies after the work and before the result is written runs again. Give
+/// [`idempotency_key`](Self::idempotency_key) to the systems you call.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ReplayJob {
+    /// The letter.
+    pub letter_id: String,
+    /// The operation.
+    pub kind: String,
+    /// The job's key; the letter's id where it was parked without one.
+    pub job_id: String,
+    /// The job's label.
+    pub model: Option<String>,
+    /// The job's input, as it was parked last.
+    pub payload: Payload,
+    /// The same at every replay of this payload.
+    pub idempotency_key: String,
+    /// Higher at every replay, for receivers that refuse older writers.
+    pub fence: u64,
+}
+
+impl ReplayJob {
+    pub(super) fn of(claimed: Claimed) -> Self {
+        let row = claimed.row;
+        Self {
+            idempotency_key: row.idempotency_key(),
+            letter_id: row.letter_id,
+            kind: row.kind,
+            job_id: row.job_id,
+            model: row.model,
+            payload: claimed.payload,
+            fence: row.fence,
+        }
+    }
+
+    /// The input as JSON text; `None` when it was parked without one.
+    pub fn json(&self) -> Option<&str> {
+        match &self.payload {
+            Payload::Json(text) => Some(text),
+            Payload::None | Payload::Unserializable(_) => None,
+        }
+    }
+
+    /// The input as a value.
+    ///
+    /// # Errors
+    /// When there is none, or it is of another shape: a [`ReplayError`] that keeps the letter parked, of class
+    /// `invalid_payload`.
+    pub fn payload<T: DeserializeOwned>(&self) -> Result<T, ReplayError> {
+        let parsed = self.json().map(serde_json::from_str);
+        let why = match parsed {
+            Some(Ok(value)) => return Ok(value),
+            Some(Err(error)) => format!("the payload is no {}: {error}", type_name::<T>()),
+            None => "the letter has no payload".to_owned(),
+        };
+        let mut failure = Failure::new(StopReason::Permanent, Disposition::Permanent, &why);
+        failure.class = Some("invalid_payload".to_owned());
+        Err(ReplayError { end: HandlerEnd::Failed(failure) })
+    }
+}
+
+/// Why a handler did not do its job. Any error with a [`Classify`] becomes one, so that `?` does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReplayError {
+    pub(super) end: HandlerEnd,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum HandlerEnd {
+    Failed(Failure),
+    Gone(Failure),
+    /// The replay is given back; whether the whole run stops.
+    NotStarted {
+        why: String,
+        stops: bool,
+    },
+}
+
+impl ReplayError {
+    /// It failed; the letter stays parked, or is abandoned when it failed too often.
+    pub fn failed(failure: Failure) -> Self {
+        Self { end: HandlerEnd::Failed(failure) }
+    }
+
+    /// The answer is final: nothing is there. The letter is closed.
+    pub fn gone(failure: Failure) -> Self {
+        Self { end: HandlerEnd::Gone(failure) }
+    }
+
+    /// The work could not even be started. The letter is given back as it was, and the run goes on.
+    pub fn not_started(why: impl Into<String>) -> Self {
+        Self { end: HandlerEnd::NotStarted { why: why.into(), stops: false } }
+    }
+
+    /// The work could not be started, nor could any other. The letter is given back as it was, and the run stops.
+    pub fn stop(why: impl Into<String>) -> Self {
+        Self { end: HandlerEnd::NotStarted { why: why.into(), stops: true } }
+    }
+
+    pub(super) fn panicked(panic: &(dyn Any + Send)) -> Self {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
+        let message = format!("the handler panicked: {text}");
+        Self::failed(Failure::new(StopReason::Panicked, Disposition::Unknown, &message))
+    }
+}
+
+impl<E: Classify> From<E> for ReplayError {
+    fn from(error: E) -> Self {
+        let verdict = error.classify();
+        let reason = match verdict.disposition {
+            Disposition::Retryable => StopReason::Exhausted,
+            Disposition::Permanent => StopReason::Permanent,
+            Disposition::Gone => StopReason::Gone,
+            Disposition::Unknown => StopReason::Unknown,
+        };
+        let mut failure = Failure::new(reason, verdict.disposition, &error.describe().unwrap_or_default());
+        failure.class = Some(verdict.class.to_owned());
+        failure.code = verdict.code;
+        failure.error_type = type_name::<E>().into();
+        failure.not_before = verdict.retry_after.and_then(|wait| SystemTime::now().checked_add(wait));
+        if verdict.disposition == Disposition::Gone { Self::gone(failure) } else { Self::failed(failure) }
+    }
+}
+
+impl fmt::Display for ReplayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.end {
+            HandlerEnd::Failed(failure) | HandlerEnd::Gone(failure) => {
+                write!(f, "{}: {}", failure.error_class(), failure.error_message)
+            }
+            HandlerEnd::NotStarted { why, .. } => write!(f, "not started: {why}"),
+        }
+    }
+}
+
+/// Why a letter is passed over, before it is claimed.
+pub(super) fn is_without_payload(row: &LetterRow, payload: &Payload) -> bool {
+    row.payload_revision == 0 && matches!(payload, Payload::Unserializable(_))
+}

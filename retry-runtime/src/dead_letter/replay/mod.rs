@@ -1,0 +1,217 @@
+//! Doing parked jobs again.
+
+mod heart;
+mod job;
+mod report;
+mod run;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+pub use job::{ReplayError, ReplayJob};
+pub use report::{ReplayReport, Skipped};
+
+use crate::dead_letter::executor::block_on;
+use crate::dead_letter::{Actor, BoxFuture, DeadLetterStore, Filter};
+use crate::error::{StoreError, StoreErrorKind};
+
+type Handler = Box<dyn Fn(ReplayJob) -> BoxFuture<'static, Result<(), ReplayError>> + Send + Sync>;
+
+/// Takes parked letters and does their jobs again: one after the other, the one longest unseen first.
+///
+/// A dry run unless [`execute`](Self::execute) is said, of 20 letters unless [`limit`](Self::limit) says otherwise. Each
+/// result is written at once, so a crash half-way undoes nothing. A manual replay: it ignores the back-off of standing
+/// workers, and obeys a server's hint unless [forced](Self::force). Letters that come while it runs are left for the next
+/// one.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::SystemTime;
+/// use retry_runtime::StopReason;
+/// use retry_runtime::dead_letter::{DeadLetter, DeadLetterSink, MemoryStore, ReplayError, Replayer};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), retry_runtime::error::StoreError> {
+/// let store = Arc::new(MemoryStore::new());
+/// let parked = store.submit(DeadLetter::new("fetch", StopReason::Exhausted, SystemTime::now())).await;
+/// assert!(parked.is_kept());
+///
+/// let replayer = Replayer::new(store).on("fetch", |job| async move {
+///     // do the job again, for example by the annotated function itself
+///     assert!(job.idempotency_key.starts_with(&job.letter_id));
+///     Ok::<(), ReplayError>(())
+/// });
+/// assert_eq!(replayer.run().await?.would_replay, 1);
+/// assert_eq!(replayer.execute().run().await?.recovered, 1);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Replayer {
+    store: Arc<dyn DeadLetterStore>,
+    handlers: HashMap<String, Handler>,
+    filter: Filter,
+    limit: Option<u64>,
+    executes: bool,
+    is_forced: bool,
+    lease: Duration,
+    owner: String,
+    actor: Actor,
+    stop: Arc<AtomicBool>,
+}
+
+/// Stops a [`Replayer`] after the letter it is at.
+#[derive(Clone, Debug)]
+pub struct Stopper(Arc<AtomicBool>);
+
+impl Stopper {
+    /// Stops it; the report says so.
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Replayer {
+    /// A dry replay of at most 20 parked letters, without handlers.
+    pub fn new<S: DeadLetterStore + 'static>(store: S) -> Self {
+        Self {
+            store: Arc::new(store),
+            handlers: HashMap::new(),
+            filter: Filter::default(),
+            limit: Some(20),
+            executes: false,
+            is_forced: false,
+            lease: Duration::from_secs(60),
+            owner: format!("replay-{}", std::process::id()),
+            actor: Actor::new("replay", ""),
+            stop: Arc::default(),
+        }
+    }
+
+    /// What does jobs of a kind again. Letters of kinds without a handler are passed over.
+    ///
+    /// The handler runs inside a [`ReplayScope`](crate::dead_letter::ReplayScope): when it calls the annotated function
+    /// itself and that gives up again, no second letter is parked. What the handler spawns is outside of it.
+    #[must_use]
+    pub fn on<F, Fut, T, E>(mut self, kind: impl Into<String>, handler: F) -> Self
+    where
+        F: Fn(ReplayJob) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T, E>> + Send + 'static,
+        E: Into<ReplayError> + 'static,
+        T: 'static,
+    {
+        let handler = move |job| {
+            let future = handler(job);
+            let future: BoxFuture<'static, _> = Box::pin(async move { future.await.map(drop).map_err(Into::into) });
+            future
+        };
+        self.handlers.insert(kind.into(), Box::new(handler));
+        self
+    }
+
+    /// The same, for blocking work. It blocks the thread that drives the replay.
+    #[must_use]
+    pub fn on_blocking<F, T, E>(mut self, kind: impl Into<String>, handler: F) -> Self
+    where
+        F: Fn(ReplayJob) -> Result<T, E> + Send + Sync + 'static,
+        E: Into<ReplayError>,
+    {
+        let handler = Arc::new(handler);
+        let handler = move |job| {
+            let handler = Arc::clone(&handler);
+            // Inside the future, so that it runs in the scope and under the lease.
+            let future: BoxFuture<'static, _> = Box::pin(async move { handler(job).map(drop).map_err(Into::into) });
+            future
+        };
+        self.handlers.insert(kind.into(), Box::new(handler));
+        self
+    }
+
+    /// Only letters that match; its `states` are ignored, since only parked letters are replayed.
+    #[must_use]
+    pub fn filter(mut self, filter: Filter) -> Self {
+        self.filter = filter;
+        self
+    }
+
+    /// Replays at most so many letters; 20 by default. Letters that are passed over do not count.
+    #[must_use]
+    pub fn limit(mut self, letters: u64) -> Self {
+        self.limit = Some(letters);
+        self
+    }
+
+    /// Replays every letter that matches.
+    #[must_use]
+    pub fn no_limit(mut self) -> Self {
+        self.limit = None;
+        self
+    }
+
+    /// For real, not dry.
+    #[must_use]
+    pub fn execute(mut self) -> Self {
+        self.executes = true;
+        self
+    }
+
+    /// Replays also what a server asked to leave alone for longer, and letters whose stored payload was altered.
+    #[must_use]
+    pub fn force(mut self) -> Self {
+        self.is_forced = true;
+        self
+    }
+
+    /// How long a letter is kept from others without a sign of life; 60 s by default. It is extended while the handler
+    /// runs.
+    #[must_use]
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = lease;
+        self
+    }
+
+    /// Who replays, and why; `replay` by default.
+    #[must_use]
+    pub fn actor(mut self, actor: Actor) -> Self {
+        self.actor = actor;
+        self
+    }
+
+    /// A handle that stops this replay after the letter it is at.
+    pub fn stopper(&self) -> Stopper {
+        Stopper(Arc::clone(&self.stop))
+    }
+
+    /// Replays. When this future is dropped, the letter it is at is given back.
+    ///
+    /// # Errors
+    /// When the store cannot be read at the start. Later failures end the run; the report says so.
+    pub async fn run(&self) -> Result<ReplayReport, StoreError> {
+        run::Run::start(self).await?.finish_all().await
+    }
+
+    /// Replays, for programs without an asynchronous runtime.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_blocking(&self) -> Result<ReplayReport, StoreError> {
+        let for_ever = Duration::from_secs(u64::from(u32::MAX));
+        block_on(self.run(), for_ever).unwrap_or_else(|| {
+            Err(StoreError::new(StoreErrorKind::Unavailable, "the replay did not end within a hundred years"))
+        })
+    }
+}
+
+impl fmt::Debug for Replayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Replayer")
+            .field("kinds", &self.handlers.keys())
+            .field("filter", &self.filter)
+            .field("limit", &self.limit)
+            .field("executes", &self.executes)
+            .finish_non_exhaustive()
+    }
+}

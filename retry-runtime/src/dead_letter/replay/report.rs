@@ -1,0 +1,166 @@
+//! What a replay did, adding up to what matched.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::SystemTime;
+
+use crate::counters::Day;
+
+/// What a replay did, or, dry, would do.
+///
+/// `recovered + still_failing + abandoned + gone + not_due + would_replay + skipped.total()` is `matched`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReplayReport {
+    /// Nothing was changed.
+    pub dry_run: bool,
+    /// Parked letters that matched at the start.
+    pub matched: u64,
+    /// Letters looked at, the one longest unseen first.
+    pub scanned: u64,
+    /// Replayed, and done.
+    pub recovered: u64,
+    /// Replayed, and parked again.
+    pub still_failing: u64,
+    /// Replayed for the last time: they failed too often.
+    pub abandoned: u64,
+    /// Replayed, and there is nothing any more.
+    pub gone: u64,
+    /// A server asked to leave them alone for longer.
+    pub not_due: u64,
+    /// When the first of those is due.
+    pub first_due: Option<SystemTime>,
+    /// A dry run's letters that a real one would replay.
+    pub would_replay: u64,
+    /// Passed over.
+    pub skipped: Skipped,
+    /// Kinds without a handler, and how many letters of each were passed over.
+    pub blocked_kinds: BTreeMap<String, u64>,
+    /// Why the run ended before its end.
+    pub stopped: Option<String>,
+}
+
+/// Letters that were passed over, by why.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Skipped {
+    /// No handler for their kind.
+    pub blocked: u64,
+    /// Their payload was altered when it was stored; they wait to be edited, or forced.
+    pub altered: u64,
+    /// Their payload could not be serialised when they were parked.
+    pub without_payload: u64,
+    /// Their handler could not be started: given back as they were.
+    pub not_started: u64,
+    /// Changed by somebody else in the meantime.
+    pub changed: u64,
+    /// The lease had gone when the result came: recorded as late.
+    pub late: u64,
+    /// Beyond the limit.
+    pub over_limit: u64,
+    /// Not reached before the run stopped.
+    pub not_reached: u64,
+}
+
+impl Skipped {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.blocked
+            + self.altered
+            + self.without_payload
+            + self.not_started
+            + self.changed
+            + self.late
+            + self.over_limit
+            + self.not_reached
+    }
+}
+
+impl ReplayReport {
+    /// Whether everything that matched was recovered.
+    pub fn is_complete(&self) -> bool {
+        !self.dry_run && self.stopped.is_none() && self.recovered == self.matched
+    }
+
+    pub(super) fn block(&mut self, kind: &str) {
+        self.skipped.blocked += 1;
+        *self.blocked_kinds.entry(kind.to_owned()).or_default() += 1;
+    }
+
+    pub(super) fn not_due(&mut self, at: Option<SystemTime>) {
+        self.not_due += 1;
+        self.first_due = match (self.first_due, at) {
+            (Some(first), Some(at)) => Some(first.min(at)),
+            (first, at) => first.or(at),
+        };
+    }
+
+    fn counted(&self) -> u64 {
+        let replayed = self.recovered + self.still_failing + self.abandoned + self.gone;
+        replayed + self.not_due + self.would_replay + self.skipped.total()
+    }
+
+    /// Where the letters are that matched at the start and were not met.
+    pub(super) fn close(&mut self, reached_limit: bool) {
+        let missing = self.matched.saturating_sub(self.counted());
+        if reached_limit {
+            self.skipped.over_limit += missing;
+        } else if self.stopped.is_some() {
+            self.skipped.not_reached += missing;
+        } else {
+            self.skipped.changed += missing;
+        }
+        // A letter may have come between counting and looking.
+        self.matched = self.counted();
+    }
+}
+
+impl fmt::Display for ReplayReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { matched, scanned, recovered, still_failing, abandoned, gone, not_due, .. } = self;
+        if self.dry_run {
+            write!(f, "dry run: {} of {matched} matching would be replayed", self.would_replay)?;
+        } else {
+            write!(f, "{scanned} of {matched} matching: {recovered} recovered, {still_failing} still failing, ")?;
+            write!(f, "{abandoned} abandoned, {gone} gone")?;
+        }
+        write!(f, ", {not_due} not due")?;
+        if let Some(at) = self.first_due {
+            write!(f, " (first at {})", Utc(at))?;
+        }
+        write!(f, ", {} skipped", self.skipped.total())?;
+        let reasons = [
+            (self.skipped.blocked, "without a handler"),
+            (self.skipped.altered, "altered"),
+            (self.skipped.without_payload, "without payload"),
+            (self.skipped.not_started, "not started"),
+            (self.skipped.changed, "changed meanwhile"),
+            (self.skipped.late, "with a late result"),
+            (self.skipped.over_limit, "over the limit"),
+            (self.skipped.not_reached, "not reached"),
+        ];
+        let reasons: Vec<_> = reasons.iter().filter(|(n, _)| *n > 0).map(|(n, why)| format!("{n} {why}")).collect();
+        if !reasons.is_empty() {
+            write!(f, " ({})", reasons.join(", "))?;
+        }
+        if !self.blocked_kinds.is_empty() {
+            let kinds: Vec<_> = self.blocked_kinds.iter().map(|(kind, n)| format!("`{kind}` {n}")).collect();
+            write!(f, "; no handler for {}", kinds.join(", "))?;
+        }
+        match &self.stopped {
+            Some(why) => write!(f, "; stopped: {why}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A moment in UTC, to the second.
+struct Utc(SystemTime);
+
+impl fmt::Display for Utc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let day = Day::of(self.0);
+        let second = self.0.duration_since(day.start()).map_or(0, |since| since.as_secs());
+        write!(f, "{day}T{:02}:{:02}:{:02}Z", second / 3_600, second / 60 % 60, second % 60)
+    }
+}

@@ -1,0 +1,282 @@
+//! One run of a [`Replayer`].
+//!
+//! The run goes through the list once, page by page, up to the letter that was the last one when it began. A letter that
+//! fails again moves behind that one, so the run ends; letters are held one page at a time, so it needs no more memory for
+//! a million of them.
+
+use std::collections::HashSet;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::Poll;
+use std::time::SystemTime;
+
+use super::heart::Heart;
+use super::job::{HandlerEnd, ReplayError, ReplayJob, is_without_payload};
+use super::{Handler, ReplayReport, Replayer};
+use crate::dead_letter::{
+    ClaimRequest, Claimed, Cursor, DeadLetterStore, Filter, Finish, LetterRow, LetterState, Order, PageRequest,
+    Release, ReplayOutcome, ReplayScope,
+};
+use crate::error::{StoreError, StoreErrorKind};
+
+const PAGE: u32 = 100;
+
+pub(super) struct Run<'a> {
+    with: &'a Replayer,
+    filter: Filter,
+    /// The last letter of the list when the run began.
+    last: Option<Cursor>,
+    heart: Option<Heart>,
+    /// Letters that failed without moving behind `last`: the clock stands still, or was set back.
+    seen: HashSet<u64>,
+    taken: u64,
+    report: ReplayReport,
+}
+
+/// Whether the run goes on.
+enum After {
+    Next,
+    Stop(String),
+}
+
+impl<'a> Run<'a> {
+    pub(super) async fn start(with: &'a Replayer) -> Result<Self, StoreError> {
+        let filter = Filter { states: vec![LetterState::Parked], ..with.filter.clone() };
+        let newest = with.store.list(filter.clone(), PageRequest::first(Order::NewestFirst, 1)).await?;
+        let report = ReplayReport {
+            dry_run: !with.executes,
+            matched: with.store.count(filter.clone()).await?,
+            ..ReplayReport::default()
+        };
+        let needs_heart = with.executes && !with.store.capabilities().heartbeats;
+        let heart = needs_heart.then(|| Heart::start(Arc::clone(&with.store), with.lease)).transpose();
+        let heart = heart.map_err(|error| {
+            StoreError::new(StoreErrorKind::Unavailable, "cannot start the thread that keeps leases").with_source(error)
+        })?;
+        let last = newest.rows.first().map(Cursor::behind);
+        Ok(Self { with, filter, last, heart, seen: HashSet::new(), taken: 0, report })
+    }
+
+    pub(super) async fn finish_all(mut self) -> Result<ReplayReport, StoreError> {
+        let mut after = None;
+        let mut reached_limit = false;
+        'pages: while let Some(last) = self.last {
+            let page = PageRequest::first(Order::LongestUnseenFirst, PAGE).after(after);
+            let page = match self.with.store.list(self.filter.clone(), page).await {
+                Ok(page) => page,
+                Err(error) => {
+                    self.report.stopped = Some(error.to_string());
+                    break;
+                }
+            };
+            for row in &page.rows {
+                if last.precedes(row, Order::LongestUnseenFirst) {
+                    break 'pages;
+                }
+                if self.seen.contains(&row.seq) {
+                    continue;
+                }
+                if self.with.limit.is_some_and(|limit| self.taken >= limit) {
+                    reached_limit = true;
+                    break 'pages;
+                }
+                if self.with.stop.load(Ordering::SeqCst) {
+                    self.report.stopped = Some("asked to stop".to_owned());
+                    break 'pages;
+                }
+                self.report.scanned += 1;
+                if let After::Stop(why) = self.look_at(row).await {
+                    self.report.stopped = Some(why);
+                    break 'pages;
+                }
+            }
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        self.report.close(reached_limit);
+        Ok(self.report)
+    }
+
+    async fn look_at(&mut self, row: &LetterRow) -> After {
+        let with = self.with;
+        let Some(handler) = with.handlers.get(&row.kind) else {
+            self.report.block(&row.kind);
+            return After::Next;
+        };
+        if row.payload_altered && !with.is_forced {
+            self.report.skipped.altered += 1;
+            return After::Next;
+        }
+        if with.executes {
+            return match self.replay(row, handler).await {
+                Ok(after) => after,
+                Err(error) => {
+                    // Whether it was written is not known; the lease decides.
+                    self.report.skipped.not_reached += 1;
+                    After::Stop(error.to_string())
+                }
+            };
+        }
+        // Dry: this machine's clock has to do.
+        match row.not_before {
+            Some(at) if at > SystemTime::now() && !with.is_forced => self.report.not_due(Some(at)),
+            _ => {
+                self.taken += 1;
+                self.report.would_replay += 1;
+            }
+        }
+        After::Next
+    }
+
+    async fn replay(&mut self, row: &LetterRow, handler: &Handler) -> Result<After, StoreError> {
+        let with = self.with;
+        let mut request = ClaimRequest::new([row.kind.as_str()], with.owner.clone());
+        request.filter = Filter::id(row.letter_id.clone());
+        request.lease = with.lease;
+        request.ignore_backoff = true;
+        request.ignore_not_before = with.is_forced;
+        request.keep_alive = self.heart.is_none();
+        let Some(claimed) = with.store.claim(request, with.actor.clone()).await?.pop() else {
+            self.passed_over(row).await?;
+            return Ok(After::Next);
+        };
+        let mut lease =
+            Lease { store: &*with.store, letter_id: row.letter_id.clone(), fence: claimed.row.fence, is_held: true };
+        if is_without_payload(&claimed.row, &claimed.payload) {
+            self.report.skipped.without_payload += 1;
+            self.release(&mut lease).await?;
+            return Ok(After::Next);
+        }
+        self.taken += 1;
+        let scope = ReplayScope::of(&claimed.row);
+        let ended = self.handle(handler, claimed, scope.clone(), &lease).await;
+        let Some(ended) = ended else {
+            lease.is_held = false;
+            self.report.skipped.late += 1;
+            return Ok(After::Next);
+        };
+        let outcome = match ended {
+            Ok(()) => ReplayOutcome::Recovered,
+            Err(ReplayError { end: HandlerEnd::NotStarted { why, stops } }) => {
+                self.report.skipped.not_started += 1;
+                // It did not even begin: it does not count against the limit either.
+                self.taken -= 1;
+                self.release(&mut lease).await?;
+                return Ok(if stops { After::Stop(why) } else { After::Next });
+            }
+            Err(ReplayError { end: HandlerEnd::Gone(failure) }) => ReplayOutcome::Gone(failure),
+            Err(ReplayError { end: HandlerEnd::Failed(failure) }) => ReplayOutcome::Failed(failure),
+        };
+        self.finish(lease, outcome, &scope).await?;
+        Ok(After::Next)
+    }
+
+    /// Runs the handler in its scope and under its lease; `None` when the lease was lost.
+    async fn handle(
+        &self,
+        handler: &Handler,
+        claimed: Claimed,
+        scope: ReplayScope,
+        lease: &Lease<'_>,
+    ) -> Option<Result<(), ReplayError>> {
+        let job = ReplayJob::of(claimed);
+        let work = scope.run(async move {
+            let begun = catch_unwind(AssertUnwindSafe(|| handler(job)));
+            let mut future = pin!(match begun {
+                Ok(future) => future,
+                Err(panic) => return Err(ReplayError::panicked(&*panic)),
+            });
+            poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+                Ok(poll) => poll,
+                Err(panic) => Poll::Ready(Err(ReplayError::panicked(&*panic))),
+            })
+            .await
+        });
+        match &self.heart {
+            Some(heart) => heart.keep(&lease.letter_id, lease.fence, work).await,
+            None => Some(work.await),
+        }
+    }
+
+    async fn finish(
+        &mut self,
+        mut lease: Lease<'_>,
+        outcome: ReplayOutcome,
+        scope: &ReplayScope,
+    ) -> Result<(), StoreError> {
+        let said = scope.take_report();
+        let mut result = Finish::new(lease.letter_id.clone(), lease.fence, outcome);
+        // What the annotated function said of its own end is better than what the handler made of it.
+        if let (ReplayOutcome::Failed(failure), Some(better)) = (&mut result.outcome, said.failure) {
+            *failure = better;
+        }
+        result.attempts = said.attempts.max(1);
+        result.history = said.history;
+        let is_gone = matches!(result.outcome, ReplayOutcome::Gone(_));
+        let finished = self.with.store.finish(result, self.with.actor.clone()).await;
+        lease.is_held = false;
+        let row = match finished {
+            Ok(row) => row,
+            Err(error) if error.kind() == StoreErrorKind::StaleLease => {
+                self.report.skipped.late += 1;
+                return Ok(());
+            }
+            Err(error) => {
+                lease.is_held = true;
+                return Err(error);
+            }
+        };
+        match row.state {
+            LetterState::Recovered => self.report.recovered += 1,
+            LetterState::Abandoned => self.report.abandoned += 1,
+            LetterState::Discarded if is_gone => self.report.gone += 1,
+            _ => self.report.still_failing += 1,
+        }
+        if row.state == LetterState::Parked
+            && self.last.is_some_and(|last| !last.precedes(&row, Order::LongestUnseenFirst))
+        {
+            self.seen.insert(row.seq);
+        }
+        Ok(())
+    }
+
+    async fn release(&self, lease: &mut Lease<'_>) -> Result<(), StoreError> {
+        let release = Release::Held { fence: lease.fence };
+        self.with.store.release(lease.letter_id.clone(), release, self.with.actor.clone()).await?;
+        lease.is_held = false;
+        Ok(())
+    }
+
+    /// Why the store did not hand it out.
+    async fn passed_over(&mut self, row: &LetterRow) -> Result<(), StoreError> {
+        let now = self.with.store.get(row.letter_id.clone()).await?.map(|detail| detail.row);
+        match now {
+            Some(row) if row.state == LetterState::Parked && row.not_before.is_some() => {
+                self.report.not_due(row.not_before);
+            }
+            _ => self.report.skipped.changed += 1,
+        }
+        Ok(())
+    }
+}
+
+/// A lease that is given back when the run is dropped.
+struct Lease<'a> {
+    store: &'a dyn DeadLetterStore,
+    letter_id: String,
+    fence: u64,
+    is_held: bool,
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        if self.is_held {
+            self.store.give_back(&self.letter_id, self.fence);
+        }
+    }
+}
