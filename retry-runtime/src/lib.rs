@@ -5,6 +5,7 @@
 pub mod __private;
 pub mod attempt;
 mod backoff;
+mod builder;
 pub mod classify;
 mod clock;
 mod context;
@@ -28,7 +29,9 @@ mod stop;
 pub mod testing;
 mod verdict;
 
+pub use __private::AsPolicy;
 pub use backoff::Backoff;
+pub use builder::{Classifier, DerivedClassifier, Retry};
 pub use classify::{Classify, StatusRules};
 pub use context::RetryContext;
 pub use engine::Unknown;

@@ -6,13 +6,44 @@ use crate::classify::Classify;
 use crate::classify::boxed::held;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::policy::PolicyError;
+use crate::refused::{Elapsed, Refused};
 use crate::verdict::Verdict;
 
 pub(super) fn known(link: &(dyn Error + 'static)) -> Option<Verdict> {
     if let Some(error) = held::<StoreError>(link) {
         return Some(error.classify());
     }
+    if let Some(error) = held::<Elapsed>(link) {
+        return Some(error.classify());
+    }
+    if let Some(error) = held::<Refused>(link) {
+        return Some(error.classify());
+    }
     held::<PolicyError>(link).map(Classify::classify)
+}
+
+/// A time limit passed: another try may be faster, and the work may have been done.
+#[diagnostic::do_not_recommend]
+impl Classify for Elapsed {
+    fn classify(&self) -> Verdict {
+        Verdict::retryable("timeout").outcome_unknown()
+    }
+
+    fn describe(&self) -> Option<String> {
+        Some(self.to_string())
+    }
+}
+
+/// A refused call is not tried again by whoever called it: what refused it would refuse again.
+#[diagnostic::do_not_recommend]
+impl Classify for Refused {
+    fn classify(&self) -> Verdict {
+        Verdict::permanent("refused")
+    }
+
+    fn describe(&self) -> Option<String> {
+        Some(self.to_string())
+    }
 }
 
 /// By its [kind](StoreError::kind): a busy or unavailable store is worth another try, as is one whose answer was lost.

@@ -72,7 +72,7 @@ pub fn failed<E: ?Sized, R: Recorder>(
     text: MakeText<E>,
     said: Said,
 ) -> Option<Duration> {
-    let (verdict, text) = if R::WANTS_TEXT {
+    let (verdict, text) = if record.wants_text() {
         verdict_and_text(at, error, classify, text)
     } else {
         (ask(at.site, error, classify), String::new())

@@ -16,7 +16,8 @@ pub use call::{At, Said, attempt_limit, failed, names_a_value, rejected, succeed
 pub use fallback::{fallback_begins, fallback_failed, fallback_succeeded, falls_back};
 pub use ledger::{Entry, ledger_begin, ledger_end, ledger_ended, ledger_entry, ledger_key, ledger_wait};
 pub use letter::{job_id, letter, model, park, parked, parks, payload, wait_for};
-pub use record::{Recorder, Timer};
+pub(crate) use record::AtRunTime;
+pub use record::{NewRecorder, Recorder, Timer};
 pub use returns::{
     ByType, Fails, Fresh, FromElapsed, FromRefused, Own, Report, Returns, Shape, classifier, end, error_of, error_type,
     failure, finish, leave, leave_limited, light, refuse, timed, value_of,

@@ -10,10 +10,7 @@ use crate::verdict::Verdict;
 /// Takes what happens in a call. `()` takes nothing and costs nothing.
 pub trait Recorder {
     /// Whether the error's text is wanted: it is made for nobody else.
-    const WANTS_TEXT: bool;
-
-    /// A new one.
-    fn fresh() -> Self;
+    fn wants_text(&self) -> bool;
     /// The call starts: what was there is cleared.
     fn start(&mut self);
     /// An attempt starts.
@@ -31,15 +28,39 @@ pub trait Recorder {
     fn report(&self) -> RetryContext;
 }
 
+/// A recorder that begins with a call.
+pub trait NewRecorder: Recorder {
+    /// A new one.
+    fn fresh() -> Self;
+}
+
+impl NewRecorder for () {
+    #[inline]
+    fn fresh() {}
+}
+
+impl NewRecorder for Timer {
+    #[inline]
+    fn fresh() -> Self {
+        Self::start_now()
+    }
+}
+
+impl NewRecorder for RetryContext {
+    fn fresh() -> Self {
+        Self::new()
+    }
+}
+
 /// Keeps the engine's own type out of a public signature.
 #[derive(Debug)]
 pub struct Hidden(pub(crate) Stop);
 
 impl Recorder for () {
-    const WANTS_TEXT: bool = false;
-
     #[inline]
-    fn fresh() {}
+    fn wants_text(&self) -> bool {
+        false
+    }
     #[inline]
     fn start(&mut self) {}
     #[inline]
@@ -63,12 +84,18 @@ impl Recorder for () {
 #[derive(Debug)]
 pub struct Timer(Instant);
 
-impl Recorder for Timer {
-    const WANTS_TEXT: bool = false;
-
+impl Timer {
+    /// A timer that starts now.
     #[inline]
-    fn fresh() -> Self {
+    pub fn start_now() -> Self {
         Self(clock::monotonic())
+    }
+}
+
+impl Recorder for Timer {
+    #[inline]
+    fn wants_text(&self) -> bool {
+        false
     }
     #[inline]
     fn start(&mut self) {}
@@ -89,10 +116,8 @@ impl Recorder for Timer {
 }
 
 impl Recorder for RetryContext {
-    const WANTS_TEXT: bool = true;
-
-    fn fresh() -> Self {
-        Self::new()
+    fn wants_text(&self) -> bool {
+        true
     }
     fn start(&mut self) {
         self.begin();
@@ -114,5 +139,55 @@ impl Recorder for RetryContext {
     }
     fn report(&self) -> RetryContext {
         self.clone()
+    }
+}
+
+/// What a call by the builder records: decided when it runs.
+#[derive(Debug)]
+pub(crate) enum AtRunTime<'c> {
+    Nothing,
+    Timer(Timer),
+    Context(&'c mut RetryContext),
+}
+
+impl AtRunTime<'_> {
+    fn context(&mut self, write: impl FnOnce(&mut RetryContext)) {
+        if let Self::Context(record) = self {
+            write(record);
+        }
+    }
+}
+
+impl Recorder for AtRunTime<'_> {
+    fn wants_text(&self) -> bool {
+        matches!(self, Self::Context(_))
+    }
+    fn start(&mut self) {
+        self.context(RetryContext::begin);
+    }
+    fn attempt(&mut self) {
+        self.context(RetryContext::begin_attempt);
+    }
+    fn elapsed(&self) -> Duration {
+        match self {
+            Self::Nothing => Duration::ZERO,
+            Self::Timer(timer) => timer.elapsed(),
+            Self::Context(record) => record.elapsed(),
+        }
+    }
+    fn failed(&mut self, verdict: &Verdict, text: &str) {
+        self.context(|record| record.failed(verdict, text));
+    }
+    fn waiting(&mut self, wait: Duration) {
+        self.context(|record| record.waiting(wait));
+    }
+    fn stopped(&mut self, stop: Hidden) {
+        self.context(|record| record.stopped(stop.0));
+    }
+    fn report(&self) -> RetryContext {
+        match self {
+            Self::Nothing | Self::Timer(_) => RetryContext::new(),
+            Self::Context(record) => (*record).clone(),
+        }
     }
 }

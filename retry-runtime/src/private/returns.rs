@@ -11,7 +11,7 @@ use std::any::type_name;
 use std::fmt;
 use std::marker::PhantomData;
 
-use crate::__private::record::{Recorder, Timer};
+use crate::__private::record::{NewRecorder, Recorder, Timer};
 use crate::classify::Classify;
 use crate::context::RetryContext;
 use crate::dead_letter::Parking;
@@ -80,9 +80,9 @@ pub trait Returns<M>: Sized {
     /// The error of the function.
     type Failure;
     /// What is recorded when no option asks for more.
-    type Light: Recorder;
+    type Light: NewRecorder;
     /// The same with the time of the start.
-    type Timed: Recorder;
+    type Timed: NewRecorder;
     /// `Result<Value, Error>`, what the body returns.
     type Body;
 
@@ -200,8 +200,8 @@ impl<T, F: Fails> Returns<ByType> for Result<T, F> {
 pub trait Fails: Sized {
     type Error: Classify;
     type Left;
-    type Light: Recorder;
-    type Timed: Recorder;
+    type Light: NewRecorder;
+    type Timed: NewRecorder;
 
     fn left(error: Self::Error) -> Self::Left;
     fn end<R: Recorder>(left: Self::Left, record: &R, parking: Option<Parking>) -> Self;

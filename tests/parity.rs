@@ -1,0 +1,150 @@
+//! One engine behind every face: the same scripted outcomes through the attribute (async and blocking), `retrying!` (async
+//! and blocking) and the builder (async and blocking) give the same result, the same waits and the same history.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use retry_runtime::testing::VirtualWaits;
+use retry_runtime::{Classify, Policy, Retry, RetryContext, StopReason, Unknown, retry, retrying};
+
+#[derive(Debug, Clone, PartialEq, thiserror::Error, Classify)]
+enum E {
+    #[error("busy {0}")]
+    #[classify(retryable)]
+    Busy(u8),
+    #[error("limited")]
+    #[classify(retryable, class = "rate_limit", retry_after = 0)]
+    Limited(Duration),
+    #[error("denied")]
+    #[classify(permanent)]
+    Denied,
+    #[error("gone")]
+    #[classify(gone)]
+    Gone,
+    #[error("odd")]
+    #[classify(unknown)]
+    Odd,
+}
+
+type Outcome = Result<u8, E>;
+
+/// Outcomes in order; the last one again and again.
+struct Script {
+    outcomes: Vec<Outcome>,
+    at: Cell<usize>,
+}
+
+impl Script {
+    fn new(outcomes: &[Outcome]) -> Self {
+        Self { outcomes: outcomes.to_vec(), at: Cell::new(0) }
+    }
+
+    fn next(&self) -> Outcome {
+        let at = self.at.replace(self.at.get() + 1);
+        self.outcomes[at.min(self.outcomes.len() - 1)].clone()
+    }
+}
+
+/// What can be seen of a call.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    outcome: Outcome,
+    calls: usize,
+    attempts: u32,
+    reason: Option<StopReason>,
+    history: Vec<(u32, String, Option<i64>, String, Option<Duration>)>,
+}
+
+fn seen(outcome: Outcome, script: &Script, context: &RetryContext) -> Seen {
+    let history =
+        context.history().iter().map(|r| (r.attempt, r.class.to_string(), r.code, r.message.clone(), r.wait)).collect();
+    Seen { outcome, calls: script.at.get(), attempts: context.attempts(), reason: context.stop_reason(), history }
+}
+
+const DEADLINE: Duration = Duration::from_secs(40);
+
+#[retry(policy = policy, unknown = retry, deadline = "40s", context = context)]
+async fn by_attribute(context: &mut RetryContext, policy: &Policy, script: &Script) -> Outcome {
+    script.next()
+}
+
+#[retry(policy = policy, unknown = retry, deadline = "40s", context = context)]
+fn by_attribute_blocking(context: &mut RetryContext, policy: &Policy, script: &Script) -> Outcome {
+    script.next()
+}
+
+fn every_face(policy: &Policy, outcomes: &[Outcome]) -> Vec<(&'static str, Seen)> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    let mut all = Vec::new();
+    let mut face = |name, run: &mut dyn FnMut(&mut RetryContext, &Script) -> Outcome| {
+        let (script, mut context, _waits) = (Script::new(outcomes), RetryContext::new(), VirtualWaits::start());
+        let outcome = run(&mut context, &script);
+        all.push((name, seen(outcome, &script, &context)));
+    };
+    face("attribute", &mut |context, script| runtime.block_on(by_attribute(context, policy, script)));
+    face("attribute, blocking", &mut |context, script| by_attribute_blocking(context, policy, script));
+    face("retrying!", &mut |context, script| {
+        runtime.block_on(async {
+            retrying!(policy = policy, unknown = retry, deadline = "40s", context = context; async -> Outcome {
+                script.next()
+            })
+        })
+    });
+    face(
+        "retrying!, blocking",
+        &mut |context, script| retrying!(policy = policy, unknown = retry, deadline = "40s", context = context; -> Outcome { script.next() }),
+    );
+    face("builder", &mut |context, script| {
+        let retry = Retry::new(policy).unknown(Unknown::Retry).deadline(DEADLINE).context(context);
+        runtime.block_on(retry.run(|| async { script.next() }))
+    });
+    face("builder, blocking", &mut |context, script| {
+        let retry = Retry::new(policy).unknown(Unknown::Retry).deadline(DEADLINE).context(context);
+        retry.run_blocking(|| script.next())
+    });
+    all
+}
+
+fn outcome() -> impl Strategy<Value = Outcome> {
+    prop_oneof![
+        1 => any::<u8>().prop_map(Ok),
+        4 => any::<u8>().prop_map(|n| Err(E::Busy(n))),
+        2 => (0_u64..200).prop_map(|s| Err(E::Limited(Duration::from_secs(s)))),
+        1 => Just(Err(E::Denied)),
+        1 => Just(Err(E::Gone)),
+        2 => Just(Err(E::Odd)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn all_faces_agree(retries in 0_u32..30, base in 0_u64..5_000, outcomes in prop::collection::vec(outcome(), 1..12)) {
+        let policy = Policy::new().max_retries(retries).base_delay(Duration::from_millis(base));
+        let all = every_face(&policy, &outcomes);
+        let (_, first) = &all[0];
+        // 1.1
+        prop_assert!(first.calls as u64 <= u64::from(retries) + 1);
+        // 5.6: the last outcome comes back as it was
+        prop_assert_eq!(&first.outcome, &outcomes[(first.calls - 1).min(outcomes.len() - 1)]);
+        // 3.2: never into the deadline
+        let waited: Duration = first.history.iter().filter_map(|record| record.4).sum();
+        prop_assert!(waited < DEADLINE);
+        for (name, other) in &all {
+            prop_assert_eq!(first, other, "{} differs", name);
+        }
+    }
+}
+
+#[test]
+fn the_faces_really_run() {
+    let all = every_face(&Policy::new().max_retries(2), &[Err(E::Busy(1)), Err(E::Odd), Ok(7)]);
+    assert_eq!(all.len(), 6);
+    for (name, seen) in all {
+        assert_eq!((seen.outcome, seen.calls, seen.reason), (Ok(7), 3, Some(StopReason::Succeeded)), "{name}");
+        let waits: Vec<_> = seen.history.iter().map(|record| record.4).collect();
+        assert_eq!(waits, [Some(Duration::from_secs(1)), Some(Duration::from_secs(2))], "{name}");
+    }
+}
