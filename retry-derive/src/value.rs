@@ -162,6 +162,7 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
     while !rest.is_empty() {
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(rest.len());
         let (number, after) = rest.split_at(digits);
+        let after = after.trim_start();
         if number.is_empty() {
             return Err(if rest.starts_with('-') {
                 "a duration cannot be negative".to_owned()
