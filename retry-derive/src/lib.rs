@@ -9,13 +9,149 @@ mod value;
 
 use proc_macro::TokenStream;
 
-/// Retries a function.
+/// Runs a function again after a failure that may pass, within limits.
+///
+/// `max_retries = 2` (the default) means at most 3 attempts. An `Err` is a failed attempt; the error's
+/// [`Classify`](macro@Classify) says whether it may pass; the last error comes back as it is.
+///
+/// ```
+/// use retry_runtime::{Classify, retry};
+///
+/// #[derive(Debug, PartialEq, Classify)]
+/// enum FetchError {
+///     #[classify(retryable)]
+///     Busy,
+///     #[classify(permanent)]
+///     Denied,
+/// }
+///
+/// #[retry(max_retries = 3, base_delay = "100ms")]
+/// async fn fetch(calls: &std::cell::Cell<u32>) -> Result<u32, FetchError> {
+///     calls.set(calls.get() + 1);
+///     if calls.get() < 3 { Err(FetchError::Busy)? }
+///     Ok(calls.get())
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
+/// assert_eq!(fetch(&std::cell::Cell::new(0)).await, Ok(3));
+/// # }
+/// ```
+///
+/// # What it works on
+///
+/// `async fn` and `fn`, methods with any receiver, trait methods with a body, methods under `#[async_trait]`, generic
+/// functions, functions written by macros. The return type is any that is a `Result<T, E>` to the compiler. Signature,
+/// generics and attributes stay as written; the loop is generated inside the body, without boxing and without helper items.
+///
+/// - Each attempt runs the body again. `?` and `return` end the attempt, never the function, also inside macros.
+/// - By-value arguments are borrowed by each attempt. One that the body consumes stands in `clone(..)`; a `mut` one starts
+///   each attempt from the caller's value (copied when `Copy`, else `clone(..)` or `share(..)`).
+/// - The error is dropped before the wait, so it need not be `Send`.
+/// - A panic in the body reaches the caller and is never retried.
+///
+/// # Options
+///
+/// | key | value | default |
+/// |---|---|---|
+/// | `max_retries` | attempts after the first, or `forever` (needs a `deadline`) | 2 |
+/// | `base_delay` | wait before the first retry | `"1s"` |
+/// | `max_delay` | no own wait is longer | `"60s"` |
+/// | `backoff` | `exponential`, `exponential(1.5)`, `fixed`, `linear`, `fibonacci`, or a path `fn(u32) -> Duration` | `exponential` |
+/// | `jitter` | `none`, `full`, `equal`, `decorrelated`, or a duration to add uniformly; inside `max_delay` | `none` |
+/// | `max_retry_after` | longest server hint that is waited for; a longer one stops the call | `"2m"` |
+/// | `policy` | a `Policy` or `&Policy` instead of the keys above | |
+/// | `deadline` | limit over all attempts and waits, asked before each wait | none |
+/// | `attempt_timeout` | limit of one attempt (async); needs `E: From<Elapsed>` or `GaveUp<E>` | none |
+/// | `retry_on(PATTERN)`, `stop_on(PATTERN)` | errors retried, or never, whatever the classifier says; `stop_on` first | |
+/// | `retry_ok(PATTERN)` | values that count as failed attempts | |
+/// | `classify` | a path `fn(&E) -> Verdict`; `E` then needs no trait | `Classify` |
+/// | `unknown` | `stop` or `retry`: what an unknown failure does | `stop` |
+/// | `fallback` | a second route, run once on giving up: a `Result<T, E>`; may name `error` and `.await` | |
+/// | `dead_letter(sink, job_id, payload, model)` | parks the job on giving up | |
+/// | `ledger(store, key, scope, max_attempts, skipped)` | persisted attempts per key; a refused call returns `skipped` | 3 attempts |
+/// | `context` | a name: an argument `&mut RetryContext`, or a new one the body can read | |
+/// | `clone(..)`, `share(..)` | arguments cloned for each attempt, or shared by all | |
+/// | `name` | the operation's name in letters and warnings | module path and function |
+/// | `sleep` | a path `fn(Duration) -> impl Future<Output = ()>` (async) | tokio's timer |
+/// | `crate` | where generated code finds the runtime | `::retry_runtime` |
+///
+/// Durations are strings such as `"250ms"`, `"1.5s"`, `"2m"`, `"1h30m"` (ns, us, ms, s, m, h, d), or expressions of type
+/// `Duration`. The expressions of options are evaluated once per call, in the order written, before the first attempt.
+///
+/// Renaming an operation leaves its letters without a handler: give it a `name` where letters are kept for long.
+///
+/// # The full report
+///
+/// Return `Result<T, GaveUp<E>>` instead of `Result<T, E>` to get the reason, the history and the last error.
+///
+/// ```
+/// use retry_runtime::{Classify, GaveUp, StopReason, retry};
+///
+/// #[derive(Debug, Classify)]
+/// #[classify(retryable)]
+/// struct Busy;
+///
+/// #[retry(max_retries = 1, base_delay = "1ms")]
+/// fn poll() -> Result<(), GaveUp<Busy>> {
+///     Err(Busy)
+/// }
+///
+/// let gave_up = poll().unwrap_err();
+/// assert_eq!((gave_up.reason(), gave_up.attempts()), (StopReason::Exhausted, 2));
+/// ```
+///
+/// # Dead letters
+///
+/// ```
+/// use retry_runtime::dead_letter::MemoryStore;
+/// use retry_runtime::{Classify, retry};
+///
+/// #[derive(Debug, Classify)]
+/// #[classify(permanent)]
+/// struct Denied;
+///
+/// #[derive(serde::Serialize)]
+/// struct Job {
+///     id: String,
+/// }
+///
+/// #[retry(dead_letter(sink = dlq, job_id = &job.id, payload = job))]
+/// async fn generate(dlq: &MemoryStore, job: &Job) -> Result<String, Denied> {
+///     Err(Denied)
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let dlq = MemoryStore::new();
+/// // the caller gets its own error; the job is parked
+/// assert!(generate(&dlq, &Job { id: "a1".into() }).await.is_err());
+/// # }
+/// ```
 #[proc_macro_attribute]
 pub fn retry(options: TokenStream, item: TokenStream) -> TokenStream {
-    retry::attribute(options.into(), item.into()).into()
+    retry::attribute(options.into(), &item.into()).into()
 }
 
-/// The loop of `#[retry]` as an expression.
+/// The loop of [`macro@retry`] as an expression: `retrying!(OPTIONS; async -> Result<T, E> { body })`, or without `async` to
+/// block. Its value is the `Result`; `?` and `return` in the body end the attempt.
+///
+/// The options are the attribute's, but for `clone(..)` and `share(..)`, which speak of arguments. `context` names a
+/// `RetryContext` in scope.
+///
+/// ```
+/// use retry_runtime::{Classify, retrying};
+///
+/// #[derive(Debug, PartialEq, Classify)]
+/// #[classify(retryable)]
+/// struct Busy;
+///
+/// let mut calls = 0;
+/// let reply = retrying!(max_retries = 3, base_delay = "1ms"; -> Result<u32, Busy> {
+///     calls += 1;
+///     if calls < 3 { return Err(Busy) }
+///     Ok(calls)
+/// });
+/// assert_eq!(reply, Ok(3));
+/// ```
 #[proc_macro]
 pub fn retrying(input: TokenStream) -> TokenStream {
     retry::inline(input.into()).into()

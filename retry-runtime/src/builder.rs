@@ -121,7 +121,7 @@ impl<'c, K> Retry<'c, K> {
     }
 
     /// Records the call in a context that can be read afterwards.
-    pub fn context<'d>(self, context: &'d mut RetryContext) -> Retry<'d, K> {
+    pub fn context(self, context: &mut RetryContext) -> Retry<'_, K> {
         let Self { name, policy, deadline, unknown, context: _, classifier } = self;
         Retry { name, policy, deadline, unknown, context: Some(context), classifier }
     }

@@ -70,14 +70,14 @@ pub(crate) fn recognise(diag: &Diag, function: &Function, arguments: &mut Argume
 
 impl Boxed {
     /// The method's body with the loop in place of the user's block.
-    pub(crate) fn with(&self, body: &Group, looped: TokenStream, share: &[Ident]) -> Group {
+    pub(crate) fn with(&self, body: &Group, looped: &TokenStream, share: &[Ident]) -> Group {
         map_async_block(body, &|block| {
             let trees: Vec<TokenTree> = block.stream().into_iter().collect();
             let Some((at, _)) = return_value(&trees) else { return block.clone() };
             let mut inside = Group::new(Delimiter::Brace, looped.clone());
             inside.set_span(self.body.span());
             let mut out = TokenStream::new();
-            let mut trees = without_mut(trees, at, share);
+            let mut trees = without_mut(&trees, at, share);
             if let Some(last) = trees
                 .iter_mut()
                 .rev()
@@ -166,8 +166,8 @@ fn lets(trees: &[TokenTree], end: usize) -> Vec<(usize, usize)> {
 }
 
 /// The same tokens with `mut` taken from the arguments that each attempt binds again.
-fn without_mut(trees: Vec<TokenTree>, end: usize, share: &[Ident]) -> Vec<TokenTree> {
-    let ranges = lets(&trees, end);
+fn without_mut(trees: &[TokenTree], end: usize, share: &[Ident]) -> Vec<TokenTree> {
+    let ranges = lets(trees, end);
     let mut out = Vec::with_capacity(trees.len());
     let mut at = 0;
     for (from, to) in ranges {

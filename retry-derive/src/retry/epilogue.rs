@@ -174,7 +174,7 @@ fn around_ledger(target: &Target<'_>, names: &Names, ledger: &Ledger, inside: &T
         None => quote_spanned!(*span=> #private::Option::None),
     };
     let cap = match ledger.max_attempts.get() {
-        Some(cap) => known(cap, "max_attempts", *span, &mut false, |cap| cap.to_token_stream()),
+        Some(cap) => known(cap, "max_attempts", *span, &mut false, ToTokens::to_token_stream),
         None => quote_spanned!(*span=> 3_u32),
     };
     let job_id = match target.options.dead_letter.get().and_then(|letter| letter.job_id.get()) {
@@ -190,7 +190,7 @@ fn around_ledger(target: &Target<'_>, names: &Names, ledger: &Ledger, inside: &T
     } else {
         quote_spanned!(*span=> #private::ledger_wait(__retry_reply))
     };
-    let begun = quote_spanned! {*span=>
+    let answer = quote_spanned! {*span=>
         match #begin {
             #private::Option::Some(__retry_reply) => #private::Option::Some(#told),
             #private::Option::None => #private::Option::None,
@@ -223,7 +223,7 @@ fn around_ledger(target: &Target<'_>, names: &Names, ledger: &Ledger, inside: &T
     };
     quote_spanned! {*span=>
         let __retry_entry_key = #private::ledger_key(#site, #scope, #key);
-        let __retry_begun = #begun;
+        let __retry_begun = #answer;
         match #private::ledger_entry(#site, #record_mut, &__retry_entry_key, #cap, __retry_begun) {
             ::core::result::Result::Err(__retry_refused) => #refused,
             ::core::result::Result::Ok(__retry_entry) => { #inside }

@@ -94,11 +94,10 @@ impl Target<'_> {
         let returns = quote_spanned!(span=> <#ret as #private::Returns<#marker>>);
         let site = quote_spanned!(span=> __retry_site);
         let shape = quote_spanned!(span=> __retry_shape);
-        let at = match self.options.policy.is_set() {
-            true => {
-                quote_spanned!(span=> #private::At::with(#site, #private::AsPolicy::as_policy(__retry_policy)))
-            }
-            false => quote_spanned!(span=> #private::At::site(#site)),
+        let at = if self.options.policy.is_set() {
+            quote_spanned!(span=> #private::At::with(#site, #private::AsPolicy::as_policy(__retry_policy)))
+        } else {
+            quote_spanned!(span=> #private::At::site(#site))
         };
         let classify = match self.options.classify.get() {
             Some(path) => path.to_token_stream(),
@@ -226,7 +225,7 @@ fn policy(options: &Options, names: &Names, literal: &mut bool) -> TokenStream {
         None => {}
         Some(Count::Forever) => policy = quote_spanned!(span=> #policy.forever()),
         Some(Count::Limited(count)) => {
-            let count = known(count, "max_retries", span, literal, |count| count.to_token_stream());
+            let count = known(count, "max_retries", span, literal, ToTokens::to_token_stream);
             policy = quote_spanned!(span=> #policy.max_retries(#count));
         }
     }
@@ -246,7 +245,7 @@ fn policy(options: &Options, names: &Names, literal: &mut bool) -> TokenStream {
         let backoff = match backoff {
             Backoff::Exponential(None) => quote_spanned!(span=> Exponential(2.0)),
             Backoff::Exponential(Some(factor)) => {
-                let factor = known(factor, "factor", span, literal, |factor| factor.to_token_stream());
+                let factor = known(factor, "factor", span, literal, ToTokens::to_token_stream);
                 quote_spanned!(span=> Exponential(#factor))
             }
             Backoff::Fixed => quote_spanned!(span=> Fixed),

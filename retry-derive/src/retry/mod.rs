@@ -22,8 +22,8 @@ use self::parse::{Inline, Item};
 use crate::diag::{Diag, guarded};
 
 /// The attribute.
-pub(crate) fn attribute(options: TokenStream, item: TokenStream) -> TokenStream {
-    guarded("#[retry]", &item, || {
+pub(crate) fn attribute(options: TokenStream, item: &TokenStream) -> TokenStream {
+    guarded("#[retry]", item, || {
         let diag = Diag::new();
         let options = parse::options(&diag, options);
         let expanded = match parse::item(item.clone()) {
@@ -127,7 +127,7 @@ fn function_item(diag: &Diag, options: &Options, mut function: Function) -> Opti
     };
     let expanded = expand::expand(&target);
     let body = match &boxed {
-        Some(boxed) => boxed.with(&function.body, expanded, share),
+        Some(boxed) => boxed.with(&function.body, &expanded, share),
         None => {
             args::strip_mut(&mut function.signature.inputs, share);
             let mut body = Group::new(proc_macro2::Delimiter::Brace, expanded);

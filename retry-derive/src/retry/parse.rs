@@ -293,13 +293,11 @@ fn set_list(diag: &Diag, options: &mut Options, key: &Ident, example: &str, inpu
 fn arguments(diag: &Diag, key: &Ident, content: TokenStream) -> Option<Vec<Ident>> {
     let parser = Punctuated::<Ident, Token![,]>::parse_terminated_with;
     let parse = |input: ParseStream<'_>| parser(input, Ident::parse_any);
-    match parse.parse2(content.clone()) {
-        Ok(names) => Some(names.into_iter().collect()),
-        Err(_) => {
-            diag.error(content, format!("`{key}(..)` takes names of arguments, such as `{key}(body)`"));
-            None
-        }
+    let names = parse.parse2(content.clone()).ok();
+    if names.is_none() {
+        diag.error(content, format!("`{key}(..)` takes names of arguments, such as `{key}(body)`"));
     }
+    names.map(|names| names.into_iter().collect())
 }
 
 /// Patterns, separated by commas or bars, each with a guard if wanted.
@@ -418,7 +416,7 @@ fn ledger(diag: &Diag, options: &mut Options, group: &Ident, content: TokenStrea
 pub(crate) enum Item {
     Function(Box<Function>),
     /// A method without a body.
-    NoBody(Signature),
+    NoBody(Box<Signature>),
     /// Not a function: what it is, and the token that says so.
     Other(String, TokenTree),
 }
@@ -436,7 +434,7 @@ pub(crate) fn item(tokens: TokenStream) -> syn::Result<Item> {
         let signature: Signature = input.parse()?;
         if input.peek(Token![;]) || input.is_empty() {
             input.parse::<TokenStream>()?;
-            return Ok(Item::NoBody(signature));
+            return Ok(Item::NoBody(Box::new(signature)));
         }
         let body = body(input)?;
         input.parse::<TokenStream>()?;

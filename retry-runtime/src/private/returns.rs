@@ -383,6 +383,7 @@ impl<E> FromRefused<Option<E>> for E {
     note = "`#[retry(share(name))]`: all attempts share one value, and changes carry over on purpose"
 )]
 pub trait Fresh: Sized {
+    #[must_use]
     fn fresh(&self) -> Self;
 }
 

@@ -3,6 +3,8 @@
 //! Stable Rust has no specialisation; inherent methods found by autoderef do it for types known where the macro stands,
 //! without a trait in the user's scope and without a bound on the user's type.
 
+#![allow(clippy::unused_self)] // method lookup is the point
+
 use std::fmt::{Debug, Display};
 use std::marker::PhantomData;
 use std::ops::Deref;
