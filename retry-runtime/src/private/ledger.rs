@@ -61,11 +61,12 @@ pub fn ledger_entry<R: Recorder>(
         Some(Ok(Begin::Go { token, .. })) => return Ok(Entry(Some(token))),
         Some(Ok(Begin::Refused(refusal))) => refusal.to_string(),
         Some(Err(error)) => {
-            let message = format!(
-                "the ledger cannot count a call of {key}: {error}; it runs, and is counted in this process only"
-            );
+            let counted = count_here(key, max_attempts);
+            let runs = if counted.is_ok() { "it runs" } else { "it is refused" };
+            let message =
+                format!("the ledger cannot count a call of {key}: {error}; {runs}, as counted in this process alone");
             Notice::warning("ledger_failed", site.name(), message).say();
-            match count_here(key, max_attempts) {
+            match counted {
                 Ok(()) => return Ok(Entry(None)),
                 Err(attempts) => format!("cap reached after {attempts} attempts, counted in this process"),
             }
