@@ -14,6 +14,7 @@ use retry_runtime::dead_letter::{
 };
 use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::id::Id;
+use retry_runtime::ledger::LedgerStatus::Gone;
 use retry_runtime::ledger::{AttemptLedger, Begin, End, LedgerEntry, LedgerKey, LedgerToken};
 use retry_runtime::reply::Reply;
 use retry_runtime::testing::conformance::{self, Report};
@@ -257,10 +258,8 @@ impl AttemptLedger for Faulty {
                     drop(self.inner.begin(key.clone(), cap));
                 }
             }
-            (Fault::LedgerGoneBeatsOk, End::Ok) => {
-                if entry.is_some_and(|entry| entry.status == retry_runtime::ledger::LedgerStatus::Gone) {
-                    return Reply::ready(Ok(false));
-                }
+            (Fault::LedgerGoneBeatsOk, End::Ok) if entry.as_ref().is_some_and(|entry| entry.status == Gone) => {
+                return Reply::ready(Ok(false));
             }
             (Fault::LedgerForgetsTheHint, End::Failed { .. }) => end = End::Failed { next_at: None },
             (Fault::LedgerResetKeepsTokens, _) => {
@@ -358,25 +357,58 @@ fn each_fault_is_found() {
                 "sent_twice_at_once_is_one_letter",
                 "a_known_park_id_changes_no_count",
                 "a_known_park_id_reopens_nothing",
+                "a_random_walk_goes_where_the_rules_lead",
             ],
         ),
         (Fault::JobIdIgnored, &["a_job_parked_again_is_one_letter", "a_parked_letter_keeps_everything"]),
         (Fault::OlderParkingWins, &["an_older_parking_only_counts", "an_older_parking_reopens_nothing"]),
-        (Fault::ClosedLetterStaysClosed, &["a_recovered_letter_opens_again", "a_discarded_letter_opens_again"]),
+        (
+            Fault::ClosedLetterStaysClosed,
+            &[
+                "a_recovered_letter_opens_again",
+                "a_discarded_letter_opens_again",
+                "a_random_walk_goes_where_the_rules_lead",
+            ],
+        ),
         (Fault::PayloadWriteOnce, &["another_payload_is_another_revision", "a_letter_says_why_it_has_no_payload"]),
         (Fault::Spills, &["a_letter_is_kept_and_the_ticket_says_where"]),
-        (Fault::FenceIgnored, &["a_late_result_is_recorded_and_changes_nothing"]),
-        (Fault::LateResultUnrecorded, &["a_late_result_is_recorded_and_changes_nothing"]),
+        (
+            Fault::FenceIgnored,
+            &["a_late_result_is_recorded_and_changes_nothing", "a_random_walk_goes_where_the_rules_lead"],
+        ),
+        (
+            Fault::LateResultUnrecorded,
+            &["a_late_result_is_recorded_and_changes_nothing", "a_random_walk_goes_where_the_rules_lead"],
+        ),
         (Fault::KindsIgnored, &["a_claim_takes_its_kinds_only"]),
-        (Fault::HintIgnored, &["a_server_hint_is_obeyed_unless_forced", "a_hint_of_a_replay_is_kept"]),
+        (
+            Fault::HintIgnored,
+            &[
+                "a_server_hint_is_obeyed_unless_forced",
+                "a_hint_of_a_replay_is_kept",
+                "a_random_walk_goes_where_the_rules_lead",
+            ],
+        ),
         (Fault::FailedAgainForgotten, &["a_live_failure_during_a_replay_stays_owed"]),
-        (Fault::CrashesUncounted, &["a_claim_takes_expired_leases_back_first"]),
-        (Fault::ReleaseCountsAsCrash, &["an_orderly_release_counts_nothing"]),
-        (Fault::LeaseNeverEnds, &["a_lease_that_ran_out_is_taken_back", "three_crashes_abandon"]),
+        (
+            Fault::CrashesUncounted,
+            &["a_claim_takes_expired_leases_back_first", "a_random_walk_goes_where_the_rules_lead"],
+        ),
+        (
+            Fault::ReleaseCountsAsCrash,
+            &["an_orderly_release_counts_nothing", "a_random_walk_goes_where_the_rules_lead"],
+        ),
+        (
+            Fault::LeaseNeverEnds,
+            &["a_lease_that_ran_out_is_taken_back", "three_crashes_abandon", "a_random_walk_goes_where_the_rules_lead"],
+        ),
         (Fault::OffsetPages, &["a_page_of_a_moving_list_skips_nothing"]),
         (Fault::FilterOfCountForgotten, &["a_filter_means_the_same_everywhere"]),
         (Fault::RecoveredIsOwed, &["the_summary_counts_what_is_owed", "a_store_without_debts_is_clean"]),
-        (Fault::AttemptsOfReplayForgotten, &["a_replay_reports_its_body_runs", "attempts_add_up"]),
+        (
+            Fault::AttemptsOfReplayForgotten,
+            &["a_replay_reports_its_body_runs", "attempts_add_up", "a_random_walk_goes_where_the_rules_lead"],
+        ),
         (Fault::LedgerCountsAfterTheCall, &["a_call_is_counted_before_it_ends", "a_crowd_never_passes_the_cap"]),
         (Fault::LedgerGoneBeatsOk, &["ok_beats_gone_beats_open"]),
         (Fault::LedgerForgetsTheHint, &["a_hint_too_long_is_kept"]),

@@ -65,6 +65,7 @@ fn outcome(ticket: Ticket) -> Parking {
     ticket.wait(PATIENCE).unwrap()
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "what a sink's closure returns")]
 fn id(letter: &DeadLetter) -> Result<String, Infallible> {
     Ok(letter.park_id.to_string())
 }
@@ -212,8 +213,16 @@ fn spilled_letters_come_home_to_an_asynchronous_sink() {
     assert_eq!(dir.spilled(), Vec::<String>::new());
 }
 
-/// A sink whose closure waits until it is let go; what it parked.
-fn gated(dir: &Dir) -> (BlockingSink, mpsc::Sender<()>, Arc<Mutex<Vec<String>>>, mpsc::Receiver<()>) {
+/// A sink whose closure waits until it is let go.
+struct Gated {
+    sink: BlockingSink,
+    /// Dropped, it lets all letters go.
+    gate: mpsc::Sender<()>,
+    parked: Arc<Mutex<Vec<String>>>,
+    entries: mpsc::Receiver<()>,
+}
+
+fn gated(dir: &Dir) -> Gated {
     let (gate, wait) = mpsc::channel::<()>();
     let (entered, entries) = mpsc::channel();
     let parked = Arc::new(Mutex::new(Vec::new()));
@@ -225,14 +234,14 @@ fn gated(dir: &Dir) -> (BlockingSink, mpsc::Sender<()>, Arc<Mutex<Vec<String>>>,
         id(letter)
     })
     .unwrap();
-    (sink, gate, parked, entries)
+    Gated { sink, gate, parked, entries }
 }
 
 // D5: handing over never blocks, whatever the sink does; a dropped ticket changes nothing.
 #[test]
 fn handing_over_does_not_wait_for_the_sink() {
     let dir = Dir::new();
-    let (sink, gate, parked, entries) = gated(&dir);
+    let Gated { sink, gate, parked, entries } = gated(&dir);
     for n in 0..1_500 {
         drop(sink.submit(letter(&n.to_string())));
     }
@@ -249,7 +258,7 @@ fn handing_over_does_not_wait_for_the_sink() {
 #[test]
 fn closing_spills_what_a_stuck_sink_does_not_take() {
     let dir = Dir::new();
-    let (sink, gate, _parked, entries) = gated(&dir);
+    let Gated { sink, gate, parked: _, entries } = gated(&dir);
     let tickets: Vec<_> = ["a", "b", "c"].map(|job| sink.submit(letter(job))).into();
     entries.recv_timeout(PATIENCE).unwrap();
     let closed = sink.close(Duration::ZERO);

@@ -15,6 +15,7 @@
 mod counters;
 mod ledger;
 mod lifecycle;
+mod model;
 mod park;
 mod read;
 mod replay;
@@ -45,7 +46,7 @@ pub fn store<S: DeadLetterStore>(make: impl Fn(StoreClock) -> S) -> Report {
         || make(StoreClock::system()),
         |store| support::done(store.count(crate::dead_letter::Filter::all())).unwrap_or(u64::MAX),
     );
-    for checks in [park::checks(), replay::checks(), lifecycle::checks(), read::checks()] {
+    for checks in [park::checks(), replay::checks(), lifecycle::checks(), read::checks(), model::checks()] {
         report.extend(run(checks, || Bench::new(&make)));
     }
     report
