@@ -11,6 +11,7 @@ use dlq_sqlite::SqliteStore;
 use retry_runtime::dead_letter::{DeadLetter, DeadLetterSink, DeadLetterStore, Filter, Order, PageRequest, Payload};
 use rusqlite::{Connection, params};
 use support::letter;
+use tokio::runtime::Runtime;
 
 /// What a park writes, on a bare connection.
 struct Raw {
@@ -117,24 +118,16 @@ impl Raw {
     }
 }
 
-fn letters(count: usize) -> Vec<DeadLetter> {
-    (0..count).map(|n| letter(&n.to_string())).collect()
+fn letters(round: usize, count: usize) -> Vec<DeadLetter> {
+    (0..count).map(|n| letter(&format!("{round}-{n}"))).collect()
 }
 
-fn per_second(count: usize, took: Duration) -> f64 {
-    f64::from(u32::try_from(count).unwrap()) / took.as_secs_f64()
-}
-
-fn through_the_store(path: &Path, callers: usize, count: usize) -> f64 {
-    let store = SqliteStore::options(path).reserve(false).open().unwrap();
+/// Callers as a program has them: tasks that each wait for their own answer.
+fn through_the_store(runtime: &Runtime, store: &SqliteStore, callers: usize, letters: Vec<DeadLetter>) -> Duration {
     let mut shares: Vec<Vec<DeadLetter>> = (0..callers).map(|_| Vec::new()).collect();
-    for (n, letter) in letters(count).into_iter().enumerate() {
-        if let Some(share) = shares.get_mut(n % callers) {
-            share.push(letter);
-        }
+    for (n, letter) in letters.into_iter().enumerate() {
+        shares[n % callers].push(letter);
     }
-    // Callers as a program has them: tasks that each wait for their own answer.
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
         let start = Instant::now();
         let tasks: Vec<_> = shares
@@ -151,36 +144,52 @@ fn through_the_store(path: &Path, callers: usize, count: usize) -> f64 {
         for task in tasks {
             task.await.unwrap();
         }
-        per_second(count, start.elapsed())
+        start.elapsed()
     })
 }
 
-fn bare(path: &Path, batch: usize, count: usize) -> f64 {
-    let raw = Raw::open(path);
-    let letters = letters(count);
+fn bare(raw: &Raw, batch: usize, letters: &[DeadLetter]) -> Duration {
     let start = Instant::now();
     for batch in letters.chunks(batch) {
         raw.batch(batch);
     }
-    per_second(count, start.elapsed())
+    start.elapsed()
+}
+
+/// The median over rounds of raw time by store time; the two take turns, so that a busy machine slows both.
+fn ratio(callers: usize, count: usize) -> f64 {
+    let directory = tempfile::tempdir().unwrap();
+    let raw = Raw::open(&directory.path().join("raw.db"));
+    let store = SqliteStore::options(directory.path().join("store.db")).reserve(false).open().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let mut ratios = Vec::new();
+    let (mut by_raw, mut by_store) = (Duration::ZERO, Duration::ZERO);
+    for round in 0..21 {
+        let letters = letters(round, count);
+        let bare = bare(&raw, callers, &letters);
+        let ours = through_the_store(&runtime, &store, callers, letters);
+        ratios.push(bare.as_secs_f64() / ours.as_secs_f64());
+        by_raw += bare;
+        by_store += ours;
+    }
+    ratios.sort_by(f64::total_cmp);
+    let per_second = |took: Duration| f64::from(u32::try_from(21 * count).unwrap()) / took.as_secs_f64();
+    println!(
+        "{callers} callers: store {:.0}/s, raw {:.0}/s, median ratio {:.2}",
+        per_second(by_store),
+        per_second(by_raw),
+        ratios[10]
+    );
+    ratios[10]
 }
 
 // PERFORMANCE G: park with 64 callers at least 0.8 of raw, a lone one at most 1.3 of a raw commit
 #[test]
 #[ignore = "slow: a release build measures it"]
 fn parking_keeps_sqlites_speed() {
-    let directory = tempfile::tempdir().unwrap();
-    for (callers, count, wanted) in [(1, 2_000, 1.0 / 1.3), (64, 30_000, 0.8)] {
-        let mut ratios = Vec::new();
-        for round in 0..3 {
-            let path = |who: &str| directory.path().join(format!("{callers}-{round}-{who}.db"));
-            let raw = bare(&path("raw"), callers, count);
-            let store = through_the_store(&path("store"), callers, count);
-            println!("{callers} callers: store {store:.0}/s, raw {raw:.0}/s, ratio {:.2}", store / raw);
-            ratios.push(store / raw);
-        }
-        ratios.sort_by(f64::total_cmp);
-        assert!(ratios[1] >= wanted, "{callers} callers: {ratios:?}, wanted {wanted:.2}");
+    for (callers, count, wanted) in [(1, 100, 1.0 / 1.3), (64, 1_280, 0.8)] {
+        let ratio = ratio(callers, count);
+        assert!(ratio >= wanted, "{callers} callers: {ratio:.2}, wanted {wanted:.2}");
     }
 }
 
@@ -191,7 +200,7 @@ fn a_million_letters_are_summed_up_and_paged_at_once() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("jobs.db");
     let raw = Raw::open(&path);
-    raw.batch(&letters(1));
+    raw.batch(&letters(0, 1));
     raw.connection
         .execute_batch(
             "INSERT INTO letter(id, scope, kind, job_id, state, reason, disposition, class, error_class, error_type,
