@@ -1,10 +1,11 @@
 //! The one HTTP client of the examples.
 
 use std::error::Error;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::redirect;
+use retry_runtime::hints;
 
 use super::time::scaled;
 
@@ -22,7 +23,7 @@ pub fn client(timeout: Duration, redirects: usize) -> Result<reqwest::Client, re
 
 /// How long a request may take: 30 s, scaled as waits are, but never so short that a server under load looks dead.
 pub fn time_limit(local: bool) -> Duration {
-    if local { Duration::from_secs(2) } else { scaled(Duration::from_secs(30)).max(Duration::from_secs(5)) }
+    if local { Duration::from_secs(2) } else { scaled(Duration::from_secs(30)).max(Duration::from_secs(2)) }
 }
 
 /// The whole story of an error on one line, without its URL: URLs carry keys.
@@ -39,7 +40,19 @@ pub fn describe(error: reqwest::Error) -> String {
     text
 }
 
-/// The text of a `Retry-After` header.
-pub fn retry_after(headers: &HeaderMap) -> Option<&str> {
-    headers.get(RETRY_AFTER)?.to_str().ok()
+/// The wait that a `Retry-After` header asks for.
+pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    hints::retry_after(headers.get(RETRY_AFTER)?.to_str().ok()?, SystemTime::now())
+}
+
+/// Everything but letters, digits and `-._~` as `%XX`.
+pub fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len() * 2);
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(byte.into()),
+            _ => encoded.extend(format!("%{byte:02X}").chars()),
+        }
+    }
+    encoded
 }

@@ -3,6 +3,7 @@
 //! Each program includes it as a module and uses what it needs: what one leaves unused is no mistake.
 #![allow(dead_code, unreachable_pub)]
 
+pub mod books;
 pub mod http;
 pub mod plan;
 pub mod progress;

@@ -64,9 +64,12 @@ impl Plan {
     }
 }
 
+/// Deals every fault out to the batches that the examples make when they are given none.
+pub const SAMPLE_SEED: u64 = 4;
+
 const SIZE: usize = 20_000;
 
-/// Every way of failing at least once in 24, and about two in three at once well.
+/// Each way of failing for about one key in fifty; two in three are good at once.
 fn deal(key: &str, seed: u64) -> Vec<Reply> {
     let good = Reply::Good(SIZE);
     let luck = mix(key, seed) % 48;
