@@ -54,7 +54,9 @@ pub(crate) struct Names {
     pub(crate) returns: TokenStream,
     /// The value that stands for the return type.
     pub(crate) shape: TokenStream,
-    /// `&Site`
+    /// What builds the site where it is no constant.
+    set_up: TokenStream,
+    /// `&Site`. A constant is written where it is used: a local for it would live in the future.
     pub(crate) site: TokenStream,
     /// `At`
     pub(crate) at: TokenStream,
@@ -92,7 +94,7 @@ impl Target<'_> {
         let marker = self.marker();
         let marker = quote_spanned!(span=> #private::#marker);
         let returns = quote_spanned!(span=> <#ret as #private::Returns<#marker>>);
-        let site = quote_spanned!(span=> __retry_site);
+        let (set_up, site) = site(self, span, &krate, &private);
         let shape = quote_spanned!(span=> __retry_shape);
         let at = if self.options.policy.is_set() {
             quote_spanned!(span=> #private::At::with(#site, #private::AsPolicy::as_policy(__retry_policy)))
@@ -110,7 +112,7 @@ impl Target<'_> {
             Some(name) => (quote_spanned!(span=> &mut #name), quote_spanned!(span=> &#name)),
             None => (quote_spanned!(span=> &mut __retry_record), quote_spanned!(span=> &__retry_record)),
         };
-        Names { span, krate, private, returns, shape, site, at, classify, record_mut, record }
+        Names { span, krate, private, returns, shape, set_up, site, at, classify, record_mut, record }
     }
 
     /// How the return type is recognised: by its own traits, or by what is written when E has none.
@@ -127,15 +129,14 @@ impl Target<'_> {
 /// The whole expression: its value is the function's.
 pub(crate) fn expand(target: &Target<'_>) -> TokenStream {
     let names = target.names();
-    let Names { span, private, returns, shape, record_mut, .. } = &names;
+    let Names { span, private, returns, shape, set_up, record_mut, .. } = &names;
     let bindings = bindings(target, &names);
-    let site = site(target, &names);
     let record = new_record(target, &names);
     let looped = attempts(target, &names);
     let value = if target.has_epilogue() { epilogue::after(target, &names, &looped) } else { looped };
     quote_spanned! {*span=>
         #bindings
-        #site
+        #set_up
         let #shape: #returns::Shape = #private::Shape::new();
         let mut __retry_session = #private::Session::new();
         #record
@@ -189,37 +190,34 @@ impl Target<'_> {
 }
 
 /// A constant where every setting is a literal, else built by each call.
-fn site(target: &Target<'_>, names: &Names) -> TokenStream {
-    let Names { span, private, .. } = names;
+fn site(target: &Target<'_>, span: Span, krate: &TokenStream, private: &TokenStream) -> (TokenStream, TokenStream) {
     let options = target.options;
     let mut literal = true;
-    let policy = policy(options, names, &mut literal);
+    let policy = policy(options, span, krate, &mut literal);
     let name = match options.name.get() {
         Some(name) => name.to_token_stream(),
         None => target.default_name.clone(),
     };
-    let mut site = quote_spanned!(*span=> #private::Site::new(#name, #policy));
+    let mut site = quote_spanned!(span=> #private::Site::new(#name, #policy));
     for (method, limit) in [("deadline", &options.deadline), ("attempt_timeout", &options.attempt_timeout)] {
         if let Some(limit) = limit.get() {
-            let method = Ident::new(method, *span);
+            let method = Ident::new(method, span);
             let value =
-                known(limit, method.to_string().as_str(), *span, &mut literal, |limit| duration_tokens(*limit, *span));
-            site = quote_spanned!(*span=> #site.#method(#value));
+                known(limit, method.to_string().as_str(), span, &mut literal, |limit| duration_tokens(*limit, span));
+            site = quote_spanned!(span=> #site.#method(#value));
         }
     }
     if options.unknown.get() == Some(&Unknown::Retry) {
-        site = quote_spanned!(*span=> #site.retry_unknown());
+        site = quote_spanned!(span=> #site.retry_unknown());
     }
     if literal {
-        quote_spanned!(*span=> let __retry_site = const { &#site };)
+        (TokenStream::new(), quote_spanned!(span=> const { &#site }))
     } else {
-        quote_spanned!(*span=> let __retry_site = &#site.checked();)
+        (quote_spanned!(span=> let __retry_site = &#site.checked();), quote_spanned!(span=> __retry_site))
     }
 }
 
-fn policy(options: &Options, names: &Names, literal: &mut bool) -> TokenStream {
-    let Names { span, krate, .. } = names;
-    let span = *span;
+fn policy(options: &Options, span: Span, krate: &TokenStream, literal: &mut bool) -> TokenStream {
     let mut policy = quote_spanned!(span=> #krate::Policy::new());
     match options.max_retries.get() {
         None => {}
@@ -510,7 +508,7 @@ fn wait(target: &Target<'_>, names: &Names) -> TokenStream {
     }
     let sleep = sleep(target, names, &quote_spanned!(*span=> __retry_wait));
     quote_spanned! {*span=>
-        if ::core::time::Duration::is_zero(&__retry_wait) {
+        if #private::is_zero(__retry_wait) {
             #private::yield_once().await;
         } else {
             #sleep.await;

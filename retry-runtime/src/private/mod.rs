@@ -24,7 +24,7 @@ pub use returns::{
 };
 pub use site::{AsPolicy, Site};
 pub use text::text_of;
-pub use wait::{Timed, poll_limited, sleep, sleep_blocking, yield_once};
+pub use wait::{Timed, is_zero, poll_limited, sleep, sleep_blocking, yield_once};
 
 pub use crate::engine::Session;
 

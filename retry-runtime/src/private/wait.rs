@@ -31,6 +31,12 @@ pub fn sleep<T: Timed>(_wait: Duration) -> std::future::Pending<()> {
     std::future::pending()
 }
 
+/// Whether a wait is zero. By value: a borrow of the wait would keep it in the future.
+#[inline]
+pub const fn is_zero(wait: Duration) -> bool {
+    wait.is_zero()
+}
+
 /// Yields to the scheduler once: what a zero wait still does.
 #[derive(Debug)]
 pub struct YieldOnce(bool);
