@@ -213,6 +213,31 @@ fn spilled_letters_come_home_to_an_asynchronous_sink() {
     assert_eq!(dir.spilled(), Vec::<String>::new());
 }
 
+// D8: a letter the sink refuses stays in its file, the others come home, and it is not offered in a loop.
+#[test]
+fn a_refused_letter_stays_in_the_spill() {
+    let dir = Dir::new();
+    for job in ["a", "bad", "c"] {
+        dir.spill().append(&letter(job)).unwrap();
+    }
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&asked);
+    let sink = BlockingSink::with_spill(dir.spill(), move |letter: &DeadLetter| {
+        log.lock().unwrap().push(job(letter));
+        match letter.job_id.as_deref() {
+            Some("bad") => Err(StoreError::new(StoreErrorKind::Invalid, "no such queue")),
+            _ => Ok(letter.park_id.to_string()),
+        }
+    })
+    .unwrap();
+    assert!(matches!(outcome(sink.submit(letter("live"))), Parking::Parked { .. }));
+    assert!(sink.close(PATIENCE).ended);
+    assert_eq!(dir.spilled(), ["bad"]);
+    let mut asked = asked.lock().unwrap().clone();
+    asked.sort();
+    assert_eq!(asked, ["a", "bad", "c", "live"]);
+}
+
 /// A sink whose closure waits until it is let go.
 struct Gated {
     sink: BlockingSink,

@@ -289,3 +289,111 @@ pub fn lease_end(now: SystemTime, span: Duration) -> SystemTime {
     let end = now.checked_add(span).or_else(|| now.checked_add(Duration::from_secs(100 * 365 * 86_400)));
     whole_millis(end.unwrap_or(now))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::time::UNIX_EPOCH;
+
+    /// A parking of one job: so many seconds after the epoch, with these attempts and this payload.
+    fn parking(at: u64, attempts: u32, payload: u8) -> DeadLetter {
+        let mut letter = DeadLetter::new("fetch", StopReason::Exhausted, UNIX_EPOCH + Duration::from_secs(at));
+        letter.job_id = Some("job".into());
+        letter.attempts = attempts;
+        letter.error_message = format!("failure at {at}");
+        letter.not_before = (at % 3 == 0).then(|| UNIX_EPOCH + Duration::from_secs(10_000 - at));
+        letter.payload = if payload == 0 { Payload::None } else { Payload::Json(payload.to_string()) };
+        letter
+    }
+
+    /// The row after these parkings, and the payload it points to.
+    fn row_of(parkings: &[DeadLetter]) -> Option<(LetterRow, Option<Payload>)> {
+        let (first, rest) = parkings.split_first()?;
+        let (mut row, step) = LetterRow::first(first);
+        let mut kept = if step == PayloadStep::Keep { vec![] } else { vec![first.payload.clone()] };
+        for letter in rest {
+            let current = row.payload_revision.checked_sub(1).and_then(|at| kept.get(at as usize)).cloned();
+            let known = KnownPayload {
+                highest: u32::try_from(kept.len()).unwrap_or(u32::MAX),
+                is_current: current.as_ref() == Some(&letter.payload),
+                is_known: kept.contains(&letter.payload),
+            };
+            if let PayloadStep::Add { revision } = row.merge(letter, known) {
+                kept.push(letter.payload.clone());
+                assert_eq!(revision as usize, kept.len(), "revisions are numbered in the order they are kept");
+            }
+        }
+        let current = row.payload_revision.checked_sub(1).and_then(|at| kept.get(at as usize)).cloned();
+        Some((row, current))
+    }
+
+    proptest! {
+        // D3, D20: in whatever order parkings arrive, the letter tells the same story.
+        #[test]
+        fn the_order_of_arrival_does_not_matter(
+            sent in proptest::collection::hash_map(0..9_000_u64, (0..9_u32, 0..3_u8), 1..8),
+            seed in any::<u64>(),
+        ) {
+            let mut parkings: Vec<_> =
+                sent.iter().map(|(at, (attempts, payload))| parking(*at, *attempts, *payload)).collect();
+            parkings.sort_by_key(|letter| letter.failed_at);
+            let Some((in_order, _)) = row_of(&parkings) else { return Ok(()) };
+            let rotate = usize::try_from(seed % parkings.len() as u64).unwrap_or(0);
+            parkings.rotate_left(rotate);
+            if seed % 2 == 0 {
+                parkings.reverse();
+            }
+            let Some((shuffled, _)) = row_of(&parkings) else { return Ok(()) };
+            let story = |row: &LetterRow| {
+                (row.error_message.clone(), row.attempts, row.parkings, row.first_seen, row.last_seen, row.not_before)
+            };
+            prop_assert_eq!(story(&in_order), story(&shuffled));
+        }
+
+        // D3: a replay uses the newest payload there is, however late older ones arrive.
+        #[test]
+        fn the_newest_payload_is_the_one_replayed(times in proptest::collection::hash_set(0..9_000_u64, 2..8)) {
+            let mut times: Vec<_> = times.into_iter().collect();
+            let newest = times.iter().copied().max().unwrap_or(0);
+            times.retain(|at| *at != newest);
+            let payload = |at| u8::try_from(at % 200 + 1).unwrap_or(1);
+            let mut parkings = vec![parking(newest, 1, payload(newest))];
+            parkings.extend(times.iter().map(|at| parking(*at, 1, payload(*at))));
+            let current = row_of(&parkings).and_then(|(_, current)| current);
+            prop_assert_eq!(current, Some(Payload::Json(payload(newest).to_string())));
+        }
+
+        // D2, D13: whatever happens, allowances only grow, counts only rise, and a late fence never holds.
+        #[test]
+        fn counts_and_fences_only_rise(verbs in proptest::collection::vec(0..6_u8, 1..60)) {
+            let (mut row, _) = LetterRow::first(&parking(0, 1, 1));
+            let request = ClaimRequest::new(["fetch"], "tester");
+            let mut now = UNIX_EPOCH;
+            for verb in verbs {
+                now += Duration::from_secs(61);
+                let before = row.clone();
+                match verb {
+                    0 => drop(row.merge(&parking(now.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()), 1, 1), KnownPayload::default())),
+                    1 if row.state == LetterState::Parked => row.claim(&request, now),
+                    2 => drop(row.finish(&Finish::new("", row.fence, ReplayOutcome::Recovered), now)),
+                    3 => {
+                        let failure = Failure::new(StopReason::Permanent, crate::Disposition::Permanent, "no");
+                        drop(row.finish(&Finish::new("", row.fence, ReplayOutcome::Failed(failure)), now));
+                    }
+                    4 if row.is_expired(now) => drop(row.reap(now)),
+                    5 => drop(row.release(Release::Forced)),
+                    _ => {}
+                }
+                let counts = |row: &LetterRow| [row.attempts, row.parkings, row.fence, row.replays.into(), row.crashes.into()];
+                let rises = counts(&before).iter().zip(counts(&row)).all(|(before, after)| *before <= after);
+                prop_assert!(rises, "{:?} then {:?}", before, row);
+                prop_assert!(row.max_replays >= before.max_replays && row.max_crashes >= before.max_crashes);
+                prop_assert!(row.crashes <= row.max_crashes);
+                prop_assert_eq!(row.state == LetterState::Replaying, row.lease_until.is_some());
+                prop_assert_eq!(row.state.is_closed(), row.closed_at.is_some());
+                prop_assert!(!row.is_held(row.fence.wrapping_sub(1)));
+            }
+        }
+    }
+}

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::shared::{Next, Shared};
-use super::{Closed, panicked, store_error};
+use super::{Closed, is_home, panicked, store_error};
 use crate::dead_letter::spill::Waiting;
 use crate::dead_letter::{BoxFuture, DeadLetter, DeadLetterSink, Import, Spill, Ticket, give_back_losses};
 use crate::error::StoreError;
@@ -172,26 +172,33 @@ where
     }
 }
 
-async fn import<F, Fut>(shared: &Shared, park: &mut F) -> Result<(), StoreError>
+async fn import<F, Fut>(shared: &Shared, park: &mut F) -> Result<bool, StoreError>
 where
     F: FnMut(Arc<DeadLetter>) -> Fut,
     Fut: Future<Output = Result<String, StoreError>>,
 {
+    let mut is_whole = true;
     let mut done = Import::default();
     for path in shared.files_to_import() {
         let Some(mut waiting) = Waiting::open(&path, &mut done) else { continue };
+        let mut is_file_home = true;
         while let Some(batch) = waiting.next(&mut done) {
             for letter in batch.letters {
                 if shared.is_closed() {
-                    return Ok(());
+                    return Ok(false);
                 }
-                park(Arc::new(letter)).await?;
+                let letter = Arc::new(letter);
+                let parked = park(Arc::clone(&letter)).await;
+                is_file_home &= is_home(&letter, parked)?;
             }
         }
-        give_back_losses(waiting.lost());
-        waiting.finish(&mut done);
+        if is_file_home {
+            give_back_losses(waiting.lost());
+            waiting.finish(&mut done);
+        }
+        is_whole &= is_file_home;
     }
-    Ok(())
+    Ok(is_whole)
 }
 
 impl fmt::Debug for AsyncSink {

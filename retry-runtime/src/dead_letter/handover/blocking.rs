@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::shared::{Next, Shared};
-use super::{Closed, panicked, store_error};
+use super::{Closed, is_home, panicked, store_error};
 use crate::dead_letter::spill::Waiting;
 use crate::dead_letter::{DeadLetter, DeadLetterSink, Import, Spill, Ticket, give_back_losses};
 use crate::error::StoreError;
@@ -147,22 +147,27 @@ fn work(shared: &Shared, park: &mut Park<'_>) {
     }
 }
 
-fn import(shared: &Shared, park: &mut Park<'_>) -> Result<(), StoreError> {
+fn import(shared: &Shared, park: &mut Park<'_>) -> Result<bool, StoreError> {
+    let mut is_whole = true;
     let mut done = Import::default();
     for path in shared.files_to_import() {
         let Some(mut waiting) = Waiting::open(&path, &mut done) else { continue };
+        let mut is_file_home = true;
         while let Some(batch) = waiting.next(&mut done) {
             for letter in batch.letters {
                 if shared.is_closed() {
-                    return Ok(());
+                    return Ok(false);
                 }
-                park(&letter)?;
+                is_file_home &= is_home(&letter, park(&letter))?;
             }
         }
-        give_back_losses(waiting.lost());
-        waiting.finish(&mut done);
+        if is_file_home {
+            give_back_losses(waiting.lost());
+            waiting.finish(&mut done);
+        }
+        is_whole &= is_file_home;
     }
-    Ok(())
+    Ok(is_whole)
 }
 
 impl fmt::Debug for BlockingSink {

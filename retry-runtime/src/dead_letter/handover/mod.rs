@@ -14,7 +14,9 @@ use std::error::Error;
 pub use asynchronous::AsyncSink;
 pub use blocking::BlockingSink;
 
+use crate::dead_letter::DeadLetter;
 use crate::error::{StoreError, StoreErrorKind};
+use crate::observe::Notice;
 
 /// What closing a sink did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,6 +33,27 @@ fn store_error(error: Box<dyn Error + Send + Sync>) -> StoreError {
     match error.downcast::<StoreError>() {
         Ok(error) => *error,
         Err(other) => StoreError::new(StoreErrorKind::Unavailable, "the sink did not take it").with_source(other),
+    }
+}
+
+/// A letter without sense says nothing about the sink.
+fn is_of_the_letter(error: &StoreError) -> bool {
+    matches!(error.kind(), StoreErrorKind::Invalid | StoreErrorKind::Conflict)
+}
+
+/// What offering a spilled letter again means: it is home, or refused and stays in its file.
+///
+/// # Errors
+/// When the sink does not work, which ends the import.
+fn is_home(letter: &DeadLetter, parked: Result<String, StoreError>) -> Result<bool, StoreError> {
+    match parked {
+        Ok(_) => Ok(true),
+        Err(error) if is_of_the_letter(&error) => {
+            let message = format!("letter {} stays in the spill, the sink refuses it: {error}", letter.park_id);
+            Notice::warning("spill_refused", letter.kind.clone(), message).say();
+            Ok(false)
+        }
+        Err(error) => Err(error),
     }
 }
 

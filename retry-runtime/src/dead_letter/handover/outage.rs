@@ -10,6 +10,9 @@ const PROBE_EVERY: Duration = Duration::from_secs(5);
 /// A sink has to work so long before spilled letters are brought home.
 const STEADY_AFTER: Duration = Duration::from_secs(10);
 
+/// Letters the sink refuses, though it works, are offered again so often.
+const REFUSED_AGAIN: Duration = Duration::from_secs(600);
+
 #[derive(Debug)]
 pub(super) struct Outage {
     down: Option<Down>,
@@ -67,9 +70,9 @@ impl Outage {
         self.next().is_some_and(|at| at <= now)
     }
 
-    /// What was spilled is home.
-    pub(super) fn imported(&mut self) {
-        self.import_at = None;
+    /// What was spilled is home, or all of it that the sink does not refuse.
+    pub(super) fn imported(&mut self, is_whole: bool, now: Instant) {
+        self.import_at = (!is_whole).then(|| now + REFUSED_AGAIN);
     }
 
     /// When there is something to do without a letter.
@@ -109,14 +112,17 @@ mod tests {
         let at = |seconds| start + Duration::from_secs(seconds);
         let mut outage = Outage::none(start);
         assert!(outage.import_is_due(start));
-        outage.imported();
+        outage.imported(true, start);
         assert!(!outage.import_is_due(at(100)));
         outage.failed(&full(), at(100));
         outage.worked(at(105));
         assert!(!outage.import_is_due(at(114)));
         assert!(outage.import_is_due(at(115)));
-        outage.imported();
+        outage.imported(true, at(115));
         outage.spilled(at(200));
         assert!(outage.import_is_due(at(210)));
+        outage.imported(false, at(210));
+        assert!(!outage.import_is_due(at(809)), "refused letters are not offered in a loop");
+        assert!(outage.import_is_due(at(810)));
     }
 }

@@ -200,8 +200,7 @@ impl Shared {
 
     /// The sink said no.
     pub(super) fn failed(&self, because: &StoreError) {
-        // A letter without sense says nothing about the sink.
-        if matches!(because.kind(), StoreErrorKind::Invalid | StoreErrorKind::Conflict) {
+        if super::is_of_the_letter(because) {
             return;
         }
         if lock(&self.chain).outage.failed(because, Instant::now()) {
@@ -210,13 +209,13 @@ impl Shared {
         }
     }
 
-    /// The end of an import.
-    pub(super) fn imported(&self, outcome: Result<(), StoreError>) {
+    /// The end of an import: whether all of it is home.
+    pub(super) fn imported(&self, outcome: Result<bool, StoreError>) {
         match outcome {
-            Ok(()) => {
-                let mut chain = lock(&self.chain);
-                chain.outage.worked(Instant::now());
-                chain.outage.imported();
+            Ok(is_whole) => {
+                let (mut chain, now) = (lock(&self.chain), Instant::now());
+                chain.outage.worked(now);
+                chain.outage.imported(is_whole, now);
             }
             Err(because) => self.failed(&because),
         }
