@@ -314,6 +314,31 @@ async fn a_classified_error_is_what_it_says() {
     assert!(row.error_type.ends_with("Refused") && row.not_before.is_some());
 }
 
+// D20: without a dead letter of its own, the function's report counts its body runs.
+#[cfg(feature = "tokio")]
+#[tokio::test(start_paused = true)]
+async fn a_call_that_gave_up_goes_through_the_question_mark() {
+    use retry_runtime::{GaveUp, Policy, Retry};
+
+    async fn call(code: u16) -> Result<(), GaveUp<Refused>> {
+        Retry::new(Policy::new().max_retries(2)).run_reporting(|| async { Err(Refused(code)) }).await
+    }
+    let bench = Bench::new();
+    bench.park_jobs(2);
+    let replayer = bench.replayer().execute().on("fetch", |job| async move {
+        let code = if job.payload::<String>()? == "job 0" { 404 } else { 429 };
+        call(code).await?;
+        Ok::<_, ReplayError>(())
+    });
+    let report = replayer.run().await.unwrap();
+    assert_eq!((report.gone, report.still_failing), (1, 1));
+    let row = bench.row("job 1").await;
+    assert_eq!(row.error_class, "hint_too_long:429");
+    assert_eq!((row.attempts, row.not_before.is_some()), (3, true));
+    let detail = bench.store.get(row.letter_id).await.unwrap().unwrap();
+    assert_eq!(detail.history.last().map(|entry| entry.message.as_str()), Some("refused with 429"));
+}
+
 // D4, D20: the annotated function's own dead letter inside the handler is the replay's result, not another letter.
 #[tokio::test]
 async fn the_handlers_own_dead_letter_reports_to_the_replay() {
@@ -344,6 +369,24 @@ async fn the_handlers_own_dead_letter_reports_to_the_replay() {
     let detail = bench.store.get(row.letter_id).await.unwrap().unwrap();
     assert_eq!(detail.history.last().map(|entry| (entry.fence, entry.code)), Some((Some(1), Some(503))));
     assert_eq!(bench.store.count(Filter::all()).await.unwrap(), 2);
+}
+
+// D4, 5.7: a call inside that gave the job up decides, also when it returned `Ok` with a rejected value.
+#[tokio::test]
+async fn a_job_given_up_inside_is_not_recovered() {
+    for (reason, recovered) in [(StopReason::Exhausted, 0), (StopReason::Dropped, 1)] {
+        let bench = Bench::new();
+        bench.park_jobs(1);
+        let store = Arc::clone(&bench.store);
+        let replayer = bench.replayer().execute().on_blocking("fetch", move |job| {
+            let mut again = letter("fetch", &job.job_id, start() + seconds(2_000));
+            again.reason = reason;
+            drop(hand_over(&store, again));
+            Ok::<_, ReplayError>(())
+        });
+        let report = replayer.run().await.unwrap();
+        assert_eq!((report.recovered, report.still_failing), (recovered, 1 - recovered), "{reason}");
+    }
 }
 
 // B1.8: a run that is dropped half-way keeps what it reported, and gives back what it was at.

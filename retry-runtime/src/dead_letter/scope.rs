@@ -45,6 +45,16 @@ pub(crate) struct Report {
     pub(crate) history: Vec<AttemptRecord>,
 }
 
+impl Report {
+    /// What else is known, where the calls inside reported nothing.
+    pub(crate) fn or(&mut self, attempts: u32, history: Vec<AttemptRecord>) {
+        if self.attempts == 0 {
+            self.attempts = attempts;
+            self.history = history;
+        }
+    }
+}
+
 impl ReplayScope {
     /// The scope of a claimed letter's replay.
     pub fn of(row: &LetterRow) -> Self {

@@ -6,8 +6,10 @@ use std::time::SystemTime;
 
 use serde::de::DeserializeOwned;
 
+use crate::attempt::AttemptRecord;
 use crate::classify::Classify;
 use crate::dead_letter::{Claimed, Failure, LetterRow, Payload};
+use crate::gave_up::GaveUp;
 use crate::stop::StopReason;
 use crate::verdict::Disposition;
 
@@ -70,14 +72,17 @@ impl ReplayJob {
         };
         let mut failure = Failure::new(StopReason::Permanent, Disposition::Permanent, &why);
         failure.class = Some("invalid_payload".to_owned());
-        Err(ReplayError { end: HandlerEnd::Failed(failure) })
+        Err(ReplayError::failed(failure))
     }
 }
 
-/// Why a handler did not do its job. Any error with a [`Classify`] becomes one, so that `?` does.
+/// Why a handler did not do its job. Any error with a [`Classify`] becomes one, and any [`GaveUp`], so that `?` does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplayError {
     pub(super) end: HandlerEnd,
+    /// How many times the body ran; 0 where nobody counted.
+    pub(super) attempts: u32,
+    pub(super) history: Vec<AttemptRecord>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -94,22 +99,26 @@ pub(super) enum HandlerEnd {
 impl ReplayError {
     /// It failed; the letter stays parked, or is abandoned when it failed too often.
     pub fn failed(failure: Failure) -> Self {
-        Self { end: HandlerEnd::Failed(failure) }
+        Self::of(HandlerEnd::Failed(failure))
     }
 
     /// The answer is final: nothing is there. The letter is closed.
     pub fn gone(failure: Failure) -> Self {
-        Self { end: HandlerEnd::Gone(failure) }
+        Self::of(HandlerEnd::Gone(failure))
     }
 
     /// The work could not even be started. The letter is given back as it was, and the run goes on.
     pub fn not_started(why: impl Into<String>) -> Self {
-        Self { end: HandlerEnd::NotStarted { why: why.into(), stops: false } }
+        Self::of(HandlerEnd::NotStarted { why: why.into(), stops: false })
     }
 
     /// The work could not be started, nor could any other. The letter is given back as it was, and the run stops.
     pub fn stop(why: impl Into<String>) -> Self {
-        Self { end: HandlerEnd::NotStarted { why: why.into(), stops: true } }
+        Self::of(HandlerEnd::NotStarted { why: why.into(), stops: true })
+    }
+
+    const fn of(end: HandlerEnd) -> Self {
+        Self { end, attempts: 0, history: Vec::new() }
     }
 
     pub(super) fn panicked(panic: &(dyn Any + Send)) -> Self {
@@ -135,6 +144,25 @@ impl<E: Classify> From<E> for ReplayError {
         failure.error_type = type_name::<E>().into();
         failure.not_before = verdict.retry_after.and_then(|wait| SystemTime::now().checked_add(wait));
         if verdict.disposition == Disposition::Gone { Self::gone(failure) } else { Self::failed(failure) }
+    }
+}
+
+/// Without any attempt (a breaker or a ledger refused) nothing was started, and the replay is given back.
+impl<E> From<GaveUp<E>> for ReplayError {
+    fn from(gave_up: GaveUp<E>) -> Self {
+        let (reason, record) = (gave_up.reason(), gave_up.context());
+        let Some(last) = record.last() else {
+            return Self::not_started(format!("no attempt was made: {reason}"));
+        };
+        let mut failure = Failure::new(reason, last.disposition, &last.message);
+        failure.class = Some(last.class.clone().into_owned());
+        failure.code = last.code;
+        failure.error_type = type_name::<E>().into();
+        if reason == StopReason::HintTooLong {
+            failure.not_before = last.retry_after.and_then(|hint| SystemTime::now().checked_add(hint));
+        }
+        let end = if reason == StopReason::Gone { HandlerEnd::Gone(failure) } else { HandlerEnd::Failed(failure) };
+        Self { end, attempts: gave_up.attempts(), history: gave_up.history().to_vec() }
     }
 }
 

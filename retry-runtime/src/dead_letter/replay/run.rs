@@ -16,11 +16,13 @@ use std::time::SystemTime;
 use super::heart::Heart;
 use super::job::{HandlerEnd, ReplayError, ReplayJob, is_without_payload};
 use super::{Handler, ReplayReport, Replayer};
+use crate::dead_letter::scope::Report;
 use crate::dead_letter::{
     ClaimRequest, Claimed, Cursor, DeadLetterStore, Filter, Finish, LetterRow, LetterState, Order, PageRequest,
     Release, ReplayOutcome, ReplayScope,
 };
 use crate::error::{StoreError, StoreErrorKind};
+use crate::stop::StopReason;
 
 const PAGE: u32 = 100;
 
@@ -160,19 +162,31 @@ impl<'a> Run<'a> {
             self.report.skipped.late += 1;
             return Ok(After::Next);
         };
+        let mut said = scope.take_report();
         let outcome = match ended {
-            Ok(()) => ReplayOutcome::Recovered,
-            Err(ReplayError { end: HandlerEnd::NotStarted { why, stops } }) => {
+            // A call inside gave the job up, whatever its caller made of it: a rejected `Ok` value, or an ignored error. (A
+            // call that was dropped has no say: the handler went another way.)
+            Ok(()) => match said.failure.take_if(|failure| failure.reason != StopReason::Dropped) {
+                Some(failure) => ReplayOutcome::Failed(failure),
+                None => ReplayOutcome::Recovered,
+            },
+            Err(ReplayError { end: HandlerEnd::NotStarted { why, stops }, .. }) => {
                 self.report.skipped.not_started += 1;
                 // It did not even begin: it does not count against the limit either.
                 self.taken -= 1;
                 self.release(&mut lease).await?;
                 return Ok(if stops { After::Stop(why) } else { After::Next });
             }
-            Err(ReplayError { end: HandlerEnd::Gone(failure) }) => ReplayOutcome::Gone(failure),
-            Err(ReplayError { end: HandlerEnd::Failed(failure) }) => ReplayOutcome::Failed(failure),
+            Err(ReplayError { end: HandlerEnd::Gone(failure), attempts, history }) => {
+                said.or(attempts, history);
+                ReplayOutcome::Gone(failure)
+            }
+            Err(ReplayError { end: HandlerEnd::Failed(failure), attempts, history }) => {
+                said.or(attempts, history);
+                ReplayOutcome::Failed(failure)
+            }
         };
-        self.finish(lease, outcome, &scope).await?;
+        self.finish(lease, outcome, said).await?;
         Ok(After::Next)
     }
 
@@ -203,13 +217,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    async fn finish(
-        &mut self,
-        mut lease: Lease<'_>,
-        outcome: ReplayOutcome,
-        scope: &ReplayScope,
-    ) -> Result<(), StoreError> {
-        let said = scope.take_report();
+    async fn finish(&mut self, mut lease: Lease<'_>, outcome: ReplayOutcome, said: Report) -> Result<(), StoreError> {
         let mut result = Finish::new(lease.letter_id.clone(), lease.fence, outcome);
         // What the annotated function said of its own end is better than what the handler made of it.
         if let (ReplayOutcome::Failed(failure), Some(better)) = (&mut result.outcome, said.failure) {
