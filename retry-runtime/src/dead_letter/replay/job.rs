@@ -79,6 +79,12 @@ impl ReplayJob {
 /// Why a handler did not do its job. Any error with a [`Classify`] becomes one, and any [`GaveUp`], so that `?` does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplayError {
+    said: Box<Said>,
+}
+
+/// Behind a pointer, so that a handler's `Result` stays small.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Said {
     pub(super) end: HandlerEnd,
     /// How many times the body ran; 0 where nobody counted.
     pub(super) attempts: u32,
@@ -117,8 +123,12 @@ impl ReplayError {
         Self::of(HandlerEnd::NotStarted { why: why.into(), stops: true })
     }
 
-    const fn of(end: HandlerEnd) -> Self {
-        Self { end, attempts: 0, history: Vec::new() }
+    fn of(end: HandlerEnd) -> Self {
+        Self { said: Box::new(Said { end, attempts: 0, history: Vec::new() }) }
+    }
+
+    pub(super) fn into_said(self) -> Said {
+        *self.said
     }
 
     pub(super) fn panicked(panic: &(dyn Any + Send)) -> Self {
@@ -162,13 +172,14 @@ impl<E> From<GaveUp<E>> for ReplayError {
             failure.not_before = last.retry_after.and_then(|hint| SystemTime::now().checked_add(hint));
         }
         let end = if reason == StopReason::Gone { HandlerEnd::Gone(failure) } else { HandlerEnd::Failed(failure) };
-        Self { end, attempts: gave_up.attempts(), history: gave_up.history().to_vec() }
+        let (attempts, history) = (gave_up.attempts(), gave_up.history().to_vec());
+        Self { said: Box::new(Said { end, attempts, history }) }
     }
 }
 
 impl fmt::Display for ReplayError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.end {
+        match &self.said.end {
             HandlerEnd::Failed(failure) | HandlerEnd::Gone(failure) => {
                 write!(f, "{}: {}", failure.error_class(), failure.error_message)
             }

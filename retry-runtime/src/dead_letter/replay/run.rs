@@ -14,7 +14,7 @@ use std::task::Poll;
 use std::time::SystemTime;
 
 use super::heart::Heart;
-use super::job::{HandlerEnd, ReplayError, ReplayJob, is_without_payload};
+use super::job::{HandlerEnd, ReplayError, ReplayJob, Said, is_without_payload};
 use super::{Handler, ReplayReport, Replayer};
 use crate::dead_letter::scope::Report;
 use crate::dead_letter::{
@@ -163,25 +163,25 @@ impl<'a> Run<'a> {
             return Ok(After::Next);
         };
         let mut said = scope.take_report();
-        let outcome = match ended {
+        let outcome = match ended.map_err(ReplayError::into_said) {
             // A call inside gave the job up, whatever its caller made of it: a rejected `Ok` value, or an ignored error. (A
             // call that was dropped has no say: the handler went another way.)
             Ok(()) => match said.failure.take_if(|failure| failure.reason != StopReason::Dropped) {
                 Some(failure) => ReplayOutcome::Failed(failure),
                 None => ReplayOutcome::Recovered,
             },
-            Err(ReplayError { end: HandlerEnd::NotStarted { why, stops }, .. }) => {
+            Err(Said { end: HandlerEnd::NotStarted { why, stops }, .. }) => {
                 self.report.skipped.not_started += 1;
                 // It did not even begin: it does not count against the limit either.
                 self.taken -= 1;
                 self.release(&mut lease).await?;
                 return Ok(if stops { After::Stop(why) } else { After::Next });
             }
-            Err(ReplayError { end: HandlerEnd::Gone(failure), attempts, history }) => {
+            Err(Said { end: HandlerEnd::Gone(failure), attempts, history }) => {
                 said.or(attempts, history);
                 ReplayOutcome::Gone(failure)
             }
-            Err(ReplayError { end: HandlerEnd::Failed(failure), attempts, history }) => {
+            Err(Said { end: HandlerEnd::Failed(failure), attempts, history }) => {
                 said.or(attempts, history);
                 ReplayOutcome::Failed(failure)
             }
