@@ -60,10 +60,13 @@ CREATE TABLE letter(
 
 -- The job before the kind: a job is also looked for by its id alone.
 CREATE UNIQUE INDEX letter_job ON letter(scope, job_id, kind);
+-- Standing workers and replays take the letters of one kind that are due longest.
 CREATE INDEX letter_claim ON letter(scope, kind, not_before, seq) WHERE state = 'parked';
 CREATE INDEX letter_lease ON letter(lease_until) WHERE state = 'replaying';
-CREATE INDEX letter_seen ON letter(state, last_seen, seq);
-CREATE INDEX letter_group ON letter(state, fingerprint, error_class, last_seen);
+-- Lists, page by page. (Every index ends in seq, the row's own number.)
+CREATE INDEX letter_seen ON letter(state, last_seen);
+-- Covers the counts over groups: the letters themselves are not read.
+CREATE INDEX letter_group ON letter(state, fingerprint, error_class, kind, scope, first_seen, last_seen, attempts);
 
 -- How many letters there are of each sort, kept by the triggers below, so that a summary never scans.
 CREATE TABLE tally(
@@ -139,7 +142,7 @@ CREATE TABLE attempt(
   message TEXT,
   wait_ms INTEGER
 ) STRICT;
-CREATE INDEX attempt_letter ON attempt(seq, id);
+CREATE INDEX attempt_letter ON attempt(seq);
 
 -- What happened to letters and to the store, append-only.
 CREATE TABLE event(
@@ -154,7 +157,7 @@ CREATE TABLE event(
   after  TEXT,
   detail TEXT
 ) STRICT;
-CREATE INDEX event_letter ON event(seq, id) WHERE seq IS NOT NULL;
+CREATE INDEX event_letter ON event(seq) WHERE seq IS NOT NULL;
 
 -- Processes that hold leases, renewed by their store's thread.
 CREATE TABLE owner(
@@ -190,6 +193,7 @@ CREATE TABLE op(
   status      TEXT NOT NULL CHECK(status IN('pending','running','paused','done','cancelled','failed')),
   filter      TEXT NOT NULL,
   filter_hash TEXT NOT NULL,
+  options     TEXT NOT NULL DEFAULT '{}',
   cutoff_seq  INTEGER NOT NULL,
   actor       TEXT NOT NULL,
   reason      TEXT NOT NULL,

@@ -124,24 +124,10 @@ pub(crate) fn summary(connection: &Connection, scope: &str) -> rusqlite::Result<
 
 /// Counts over groups.
 pub(crate) fn aggregate(connection: &Connection, scope: &str, question: &Aggregate) -> rusqlite::Result<Vec<Group>> {
-    let mut columns: Vec<String> = question.by.iter().map(|key| column(*key).to_owned()).collect();
-    if let Some(bucket) = question.bucket {
-        let width = bucket.width().as_millis();
-        columns.push(format!("last_seen - ((last_seen % {width}) + {width}) % {width}"));
-    }
-    let condition = Condition::of(scope, &question.filter).in_states(&question.filter);
-    let group_by = if columns.is_empty() {
-        // Without groups there is one row, also for nothing.
-        "HAVING count(*) > 0".to_owned()
-    } else {
-        let positions: Vec<_> = (1..=columns.len()).map(|n| n.to_string()).collect();
-        format!("GROUP BY {}", positions.join(", "))
-    };
-    columns.extend(["count(*)", "sum(attempts)", "min(first_seen)", "max(last_seen)"].map(str::to_owned));
-    let sql = format!("SELECT {} FROM letter WHERE {} {group_by}", columns.join(", "), condition.sql);
+    let query = aggregate_query(scope, question);
     let keys = question.by.len();
-    let mut statement = connection.prepare(&sql)?;
-    let groups = statement.query_map(params_from_iter(condition.values), |row| {
+    let mut statement = connection.prepare(&query.sql)?;
+    let groups = statement.query_map(params_from_iter(query.values), |row| {
         let names = (0..keys).map(|n| row.get(n)).collect::<rusqlite::Result<Vec<String>>>()?;
         let (bucket, next) = match question.bucket {
             Some(_) => (Some(from_millis(row.get(keys)?)), keys + 1),
@@ -153,6 +139,25 @@ pub(crate) fn aggregate(connection: &Connection, scope: &str, question: &Aggrega
     let mut groups = groups.collect::<rusqlite::Result<Vec<_>>>()?;
     Group::sort(&mut groups);
     Ok(groups)
+}
+
+pub(crate) fn aggregate_query(scope: &str, question: &Aggregate) -> Condition {
+    let mut columns: Vec<String> = question.by.iter().map(|key| column(*key).to_owned()).collect();
+    if let Some(bucket) = question.bucket {
+        let width = bucket.width().as_millis();
+        columns.push(format!("last_seen - ((last_seen % {width}) + {width}) % {width}"));
+    }
+    let mut query = Condition::of(scope, &question.filter).in_states(&question.filter);
+    let group_by = if columns.is_empty() {
+        // Without groups there is one row, also for nothing.
+        "HAVING count(*) > 0".to_owned()
+    } else {
+        let positions: Vec<_> = (1..=columns.len()).map(|n| n.to_string()).collect();
+        format!("GROUP BY {}", positions.join(", "))
+    };
+    columns.extend(["count(*)", "sum(attempts)", "min(first_seen)", "max(last_seen)"].map(str::to_owned));
+    query.sql = format!("SELECT {} FROM letter WHERE {} {group_by}", columns.join(", "), query.sql);
+    query
 }
 
 fn column(key: GroupKey) -> &'static str {
