@@ -326,3 +326,25 @@ const _: fn() = || {
     fn sends<T: Send + Sync>() {}
     sends::<MemoryStore>();
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stop::StopReason;
+
+    // D1: the parkings of a letter that is gone stay known, so that an old spill line brings nothing back.
+    #[test]
+    fn parkings_of_a_pruned_letter_are_tombstones() {
+        let store = MemoryStore::new();
+        let mut letter = DeadLetter::new("fetch", StopReason::Exhausted, SystemTime::UNIX_EPOCH);
+        letter.job_id = Some("a".into());
+        let mut state = store.lock();
+        let letter_id = state.park(letter.clone());
+        // What retention will do.
+        state.letters.clear();
+        state.by_id.clear();
+        state.by_job.clear();
+        assert_eq!(state.park(letter), letter_id);
+        assert!(state.letters.is_empty());
+    }
+}
