@@ -308,10 +308,7 @@ async fn replay(arguments: &Arguments, execute: bool, limit: u32) -> Done {
 async fn again(gemini: Arc<Gemini>, letter: ReplayJob) -> Result<String, ReplayError> {
     let line: Box<RawValue> = letter.payload()?;
     let job = Job::parse(line).map_err(|error| ReplayError::not_started(format!("no job: {error}")))?;
-    generate(&gemini, &job).await.map_err(|gave_up| match gave_up.into_last() {
-        Some(error) => error.into(),
-        None => ReplayError::not_started("no attempt was made"),
-    })
+    Ok(generate(&gemini, &job).await?)
 }
 
 /// The server inside the process, where no other is named.

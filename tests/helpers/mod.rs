@@ -7,6 +7,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 
 use rusqlite::{Connection, OpenFlags};
+use tempfile::TempDir;
 
 /// What a test of an example gives back.
 pub(crate) type Outcome = Result<(), Box<dyn Error>>;
@@ -66,18 +67,15 @@ fn built(name: &str) -> PathBuf {
 }
 
 /// A directory of a test's own, removed at its end.
-pub(crate) struct Scratch(PathBuf);
+pub(crate) struct Scratch(TempDir);
 
 impl Scratch {
     pub(crate) fn new() -> Self {
-        let unique = format!("retry-suite-{}-{:x}", std::process::id(), rand_id());
-        let path = std::env::temp_dir().join(unique);
-        std::fs::create_dir_all(&path).expect("a temporary directory");
-        Self(path)
+        Self(TempDir::new().expect("a temporary directory"))
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.0.path().join(name)
     }
 
     /// Writes a file of lines.
@@ -91,17 +89,6 @@ impl Scratch {
         std::fs::write(&path, text).expect("the scratch directory takes files");
         path
     }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        drop(std::fs::remove_dir_all(&self.0));
-    }
-}
-
-fn rand_id() -> u64 {
-    use std::hash::{BuildHasher, RandomState};
-    RandomState::new().hash_one(0)
 }
 
 /// The database as any SQLite program sees it: read-only, and through its public views.

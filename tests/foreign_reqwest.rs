@@ -1,5 +1,4 @@
 //! Verdicts about reqwest's errors, from real sockets.
-#![cfg(feature = "reqwest")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may fail
 
 use std::error::Error;
@@ -39,8 +38,14 @@ fn read_head(stream: &mut TcpStream) {
     }
 }
 
+fn builder() -> reqwest::ClientBuilder {
+    // The examples' reqwest leaves the choice of a TLS provider to the program; the first choice counts.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    reqwest::Client::builder().no_proxy()
+}
+
 fn client() -> reqwest::Client {
-    reqwest::Client::builder().no_proxy().build().unwrap()
+    builder().build().unwrap()
 }
 
 async fn failure(url: &str) -> reqwest::Error {
@@ -114,7 +119,7 @@ async fn a_timeout_may_have_done_the_work() {
         // Held open until the client goes.
         drop(stream.read(&mut [0]));
     });
-    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_millis(50)).build().unwrap();
+    let client = builder().timeout(Duration::from_millis(50)).build().unwrap();
     let error = client.get(url).send().await.unwrap_err();
     assert_eq!(parts(&error), (Retryable, "timeout", true));
 }
@@ -157,7 +162,7 @@ impl reqwest::dns::Resolve for Nowhere {
 // 5.5
 #[tokio::test]
 async fn a_circle_among_the_causes_ends() {
-    let client = reqwest::Client::builder().no_proxy().dns_resolver(Arc::new(Nowhere)).build().unwrap();
+    let client = builder().dns_resolver(Arc::new(Nowhere)).build().unwrap();
     let error = client.get("http://circle.invalid/").send().await.unwrap_err();
     assert_eq!(error.classify().disposition, Retryable);
     assert_eq!(of_chain(&error).disposition, Retryable);
