@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
-use syn::{Expr, ExprGroup, ExprLit, ExprParen, ExprUnary, Lit, LitStr, UnOp};
+use syn::parse::Parser;
+use syn::{Expr, ExprGroup, ExprLit, ExprParen, ExprUnary, Lit, LitStr, Path, UnOp};
 
 use crate::diag::Diag;
 
@@ -87,6 +88,10 @@ pub(crate) fn duration(diag: &Diag, key: &str, expr: Expr) -> Option<Known<Durat
 pub(crate) fn count(diag: &Diag, key: &str, expr: Expr) -> Option<Known<u32>> {
     const RANGE: &str = "a whole number from 0 to 4294967295";
     match literal(&expr) {
+        Some(Lit::Int(number)) if !matches!(number.suffix(), "" | "u32") => {
+            diag.error(&expr, format!("`{key}` is a `u32`, not a `{}`", number.suffix()));
+            None
+        }
         Some(Lit::Int(number)) => match number.base10_digits().parse() {
             Ok(count) => Some(Known::Literal(count, number.span())),
             Err(_) => {
@@ -109,8 +114,8 @@ pub(crate) fn count(diag: &Diag, key: &str, expr: Expr) -> Option<Known<u32>> {
 /// Reads a factor of growth.
 pub(crate) fn factor(diag: &Diag, expr: Expr) -> Option<Known<f64>> {
     let parsed = match literal(&expr) {
-        Some(Lit::Int(number)) => number.base10_digits().parse::<f64>().ok(),
-        Some(Lit::Float(number)) => number.base10_digits().parse::<f64>().ok(),
+        Some(Lit::Int(number)) if number.suffix().is_empty() => number.base10_digits().parse::<f64>().ok(),
+        Some(Lit::Float(number)) if matches!(number.suffix(), "" | "f64") => number.base10_digits().parse::<f64>().ok(),
         Some(_) => None,
         None if is_negative(&expr) => None,
         None => return Some(Known::Computed(expr)),
@@ -146,6 +151,33 @@ pub(crate) fn string(diag: &Diag, key: &str, expr: &Expr) -> Option<LitStr> {
     }
 }
 
+/// Reads the path of the runtime: absolute, so that it means the same wherever the generated code stands.
+pub(crate) fn krate(diag: &Diag, tokens: TokenStream) -> Option<Path> {
+    let shown = tokens.to_string().replace(' ', "");
+    match Path::parse_mod_style.parse2(tokens.clone()) {
+        Ok(path) => {
+            let first = path.segments.first().map(|segment| segment.ident.to_string());
+            if path.leading_colon.is_some() || matches!(first.as_deref(), Some("crate" | "$crate")) {
+                return Some(path);
+            }
+            let inside = matches!(first.as_deref(), Some("self" | "super" | "Self"));
+            diag.error(tokens, "`crate` expects an absolute path").help(if inside {
+                "write the path from the root of your crate: `crate = crate::path::to::retry_runtime`".to_owned()
+            } else {
+                format!("write `crate = ::{shown}` for a crate of that name, or `crate = crate::{shown}` for a path in your own")
+            });
+        }
+        Err(_) => {
+            let reported = diag.error(&tokens, "`crate` expects an absolute path: `crate = ::retry_runtime`");
+            if let Ok(text) = syn::parse2::<LitStr>(tokens) {
+                let path = text.value();
+                reported.help(format!("write it without quotes: `crate = ::{}`", path.trim_start_matches("::")));
+            }
+        }
+    }
+    None
+}
+
 /// A duration as a constant expression.
 pub(crate) fn duration_tokens(duration: Duration, span: Span) -> TokenStream {
     let (secs, nanos) = (duration.as_secs(), duration.subsec_nanos());
@@ -170,6 +202,7 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
                 format!("`{text}` is not a duration: a number is expected before `{rest}`")
             });
         }
+        let after = after.trim_start();
         let letters =
             after.find(|c: char| c.is_ascii_digit() || c == '.' || c == ' ' || c == '-').unwrap_or(after.len());
         let (unit, after) = after.split_at(letters);
@@ -180,8 +213,10 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
                 format!("`{unit}` is not a unit of time: the units are ns, us, ms, s, m, h and d")
             }
         })?;
-        let part = scaled(number, nanos)
-            .ok_or_else(|| format!("the duration `{text}` is too large, or its number is not one"))?;
+        if number.matches('.').count() > 1 || !number.contains(|c: char| c.is_ascii_digit()) {
+            return Err(format!("`{number}` is not a number"));
+        }
+        let part = scaled(number, nanos).ok_or_else(|| format!("the duration `{text}` is too large"))?;
         total = total.checked_add(part).ok_or_else(|| format!("the duration `{text}` is too large"))?;
         rest = after.trim_start();
     }
@@ -254,7 +289,8 @@ mod tests {
             ("5 parsecs", "not a unit"),
             ("5sec", "not a unit"),
             ("-1s", "negative"),
-            ("1..5s", "not one"),
+            ("1..5s", "not a number"),
+            (".s", "not a number"),
             ("99999999999999999999h", "too large"),
             ("99999999999999999999999999999999999999999h", "too large"),
         ];

@@ -209,6 +209,11 @@ impl LedgerEntry {
 ///
 /// `begin` and `end` serve async callers, blocking callers and drop guards alike: they never block, and their work never
 /// depends on the reply being kept. The other verbs are the operator's.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an attempt ledger",
+    label = "`ledger(store = ..)` needs an `AttemptLedger`",
+    note = "pass a store such as `dlq_sqlite::SqliteStore`, a reference to it, an `Arc` of it, or implement `retry_runtime::ledger::AttemptLedger`"
+)]
 pub trait AttemptLedger: Send + Sync {
     /// Counts a call of this key, unless it is ok, gone, at `max_attempts`, or not due.
     fn begin(&self, key: LedgerKey, max_attempts: u32) -> Reply<Result<Begin, StoreError>>;

@@ -277,27 +277,7 @@ fn disposition(input: ParseStream<'_>, diag: &Diag) -> Option<Value> {
 }
 
 fn krate(input: ParseStream<'_>, diag: &Diag) -> Option<Value> {
-    let fork = input.fork();
-    let found = fork.call(Path::parse_mod_style);
-    let whole = ends(&fork);
-    let rest = until_comma(input);
-    if let (Ok(path), true) = (found, whole) {
-        let first = path.segments.first().map(|segment| segment.ident.to_string());
-        let absolute = path.leading_colon.is_some() || matches!(first.as_deref(), Some("crate" | "$crate"));
-        if absolute {
-            return Some(Value::Crate(path));
-        }
-        diag.error(rest.clone(), "`crate` expects an absolute path").help(format!(
-            "write `crate = ::{0}` for a crate of that name, or `crate = crate::{0}` for a path in your own",
-            rest.to_string().replace(' ', "")
-        ));
-        return None;
-    }
-    let reported = diag.error(&rest, "`crate` expects an absolute path: `crate = ::retry_runtime`");
-    if let Ok(text) = syn::parse2::<LitStr>(rest) {
-        reported.help(format!("write it without quotes: `crate = ::{}`", text.value().trim_start_matches("::")));
-    }
-    None
+    crate::value::krate(diag, until_comma(input)).map(Value::Crate)
 }
 
 /// Reads a value that must end where the next word may begin; the input stays where it was when it does not.

@@ -17,6 +17,13 @@ pub(crate) struct Argument {
     unique_reference: bool,
 }
 
+impl Argument {
+    /// Whether its type is written `&mut T`.
+    pub(crate) fn is_unique_reference(&self) -> bool {
+        self.unique_reference
+    }
+}
+
 /// How the receiver is written.
 pub(crate) enum SelfKind {
     /// No receiver.
@@ -238,7 +245,11 @@ pub(crate) fn bindings(pattern: &Pat, callback: &mut impl FnMut(&PatIdent)) {
 /// Reports names of `clone(..)` and `share(..)` that are no argument.
 pub(crate) fn check_names(diag: &Diag, option: &str, names: &[Ident], arguments: &Arguments) {
     let known = arguments.names();
-    for name in names {
+    for (at, name) in names.iter().enumerate() {
+        if names.iter().take(at).any(|earlier| earlier == name) {
+            diag.error(name, format!("duplicate argument `{name}` in `{option}(..)`"));
+            continue;
+        }
         if !known.iter().any(|argument| name == argument) {
             let list: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
             let hint = if list.is_empty() {

@@ -7,7 +7,8 @@ use quote::ToTokens;
 use syn::{Pat, ReturnType, Signature, Type};
 
 use super::args::{self, Arguments, SelfKind};
-use super::model::{Case, Count, Function, Jitter, Options};
+use super::model::{Count, Function, Jitter, Options};
+use super::patterns::alternatives;
 use super::table;
 use crate::diag::Diag;
 
@@ -53,6 +54,9 @@ pub(crate) fn function(diag: &Diag, function: &Function, arguments: &Arguments, 
                 "`#[retry]` needs a function that returns `Result<T, E>`, but this one returns nothing",
             )
             .help("an `Err` is what counts as a failed attempt");
+        }
+        Some(never @ Type::Never(_)) => {
+            diag.error(never, "`#[retry]` needs a function that returns `Result<T, E>`, but this one never returns");
         }
         Some(output) => output_can_be_repeated(diag, signature, arguments, output),
     }
@@ -195,7 +199,7 @@ fn limits_fit(diag: &Diag, options: &Options) {
     }
     if let (Some(deadline), Some(attempt)) = (deadline, attempt) {
         if let (Some(whole), Some(one)) = (deadline.literal(), attempt.literal()) {
-            if one > whole {
+            if one > whole && !whole.is_zero() {
                 diag.error_at(attempt.span(), format!("`attempt_timeout` {one:?} is longer than `deadline` {whole:?}"))
                     .help("the deadline holds over all attempts and waits");
             }
@@ -280,14 +284,6 @@ fn patterns(diag: &Diag, options: &Options) {
     }
 }
 
-/// The patterns of a case that are separated by bars.
-pub(crate) fn alternatives(case: &Case) -> Vec<&Pat> {
-    match &case.pattern {
-        Pat::Or(or) => or.cases.iter().collect(),
-        other => vec![other],
-    }
-}
-
 /// An option's expression is evaluated before the first attempt, where nothing may leave the function.
 fn expressions_stay_inside(diag: &Diag, options: &Options) {
     for binding in &options.bindings {
@@ -306,6 +302,11 @@ fn leaves(tokens: TokenStream) -> Option<(TokenTree, &'static str)> {
     while let Some(tree) = trees.next() {
         let dot = std::mem::replace(&mut after_dot, false);
         match &tree {
+            // `a || b`
+            TokenTree::Punct(punct) if punct.as_char() == '|' && operand && punct.spacing() == Spacing::Joint => {
+                trees.next();
+                operand = false;
+            }
             // a bar where an operand is expected begins a closure: what follows, up to a comma, is its own
             TokenTree::Punct(punct) if punct.as_char() == '|' && !operand => {
                 while trees
@@ -361,14 +362,14 @@ fn is_braces(tree: &TokenTree) -> bool {
 
 fn groups_are_whole(diag: &Diag, options: &Options, place: &Place<'_>) {
     if let Some(letter) = options.dead_letter.get() {
-        if !letter.sink.is_set() {
+        if !letter.sink.is_set() && !letter.broken {
             diag.error_at(options.dead_letter.key_span(), "`dead_letter(..)` needs a `sink`")
                 .help("for example `dead_letter(sink = dlq, job_id = &job.id, payload = job)`");
         }
     }
     if let Some(ledger) = options.ledger.get() {
         for (name, given) in [("store", ledger.store.is_set()), ("key", ledger.key.is_set())] {
-            if !given {
+            if !given && !ledger.broken {
                 diag.error_at(options.ledger.key_span(), format!("`ledger(..)` needs a `{name}`"))
                     .help("for example `ledger(store = ledger, key = &url, skipped = Ok(None))`");
             }

@@ -131,8 +131,9 @@ fn dead_letter(target: &Target<'_>, names: &Names, letter: &DeadLetter) -> Token
     let part = |name: &str, expr: Option<&Expr>| {
         expr.map(|expr| {
             let value = bound(name, expr);
-            let add = Ident::new(name, *span);
-            quote_spanned!(mixed_at(first_span(expr))=> let __retry_letter = #private::#add(__retry_letter, #value);)
+            let at = mixed_at(first_span(expr));
+            let (private, add) = (target.private_at(at), Ident::new(name, at));
+            quote_spanned!(at=> let __retry_letter = #private::#add(__retry_letter, #value);)
         })
     };
     let job_id = part("job_id", letter.job_id.get());
@@ -141,7 +142,8 @@ fn dead_letter(target: &Target<'_>, names: &Names, letter: &DeadLetter) -> Token
     let Some(sink) = letter.sink.get() else { return TokenStream::new() };
     let at_sink = mixed_at(first_span(sink));
     let sink = bound("sink", sink);
-    let submit = quote_spanned!(at_sink=> #private::park(#sink, __retry_letter));
+    let at_private = target.private_at(at_sink);
+    let submit = quote_spanned!(at_sink=> #at_private::park(#sink, __retry_letter));
     let told = if target.asynchronous {
         quote_spanned!(*span=> #private::parked(#site, __retry_ticket.await))
     } else {
@@ -184,7 +186,8 @@ fn around_ledger(target: &Target<'_>, names: &Names, ledger: &Ledger, inside: &T
         }
         None => quote_spanned!(*span=> #private::Option::None),
     };
-    let begin = quote_spanned!(at_store=> #private::ledger_begin(#site, #store, &__retry_entry_key, #cap, #job_id));
+    let at_private = target.private_at(at_store);
+    let begin = quote_spanned!(at_store=> #at_private::ledger_begin(#site, #store, &__retry_entry_key, #cap, #job_id));
     let told = if target.asynchronous {
         quote_spanned!(*span=> __retry_reply.await)
     } else {

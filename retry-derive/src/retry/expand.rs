@@ -20,11 +20,12 @@
 
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
-use syn::{Expr, Pat, Type};
+use syn::{Expr, Type};
 
 use super::args::{self, mixed_at};
 use super::epilogue;
-use super::model::{Backoff, Case, Count, Jitter, Options, Unknown};
+use super::model::{Backoff, Count, Jitter, Options, Unknown};
+use super::patterns;
 use crate::value::{Known, duration_tokens, first_span};
 
 /// Everything the loop is made of.
@@ -39,6 +40,8 @@ pub(crate) struct Target<'a> {
     pub(crate) default_name: TokenStream,
     /// The context is an argument, not a new binding.
     pub(crate) context_is_argument: bool,
+    /// That argument is written `name: &mut T`.
+    pub(crate) context_is_reference: bool,
     /// What `self` is called where the loop stands.
     pub(crate) self_name: Option<&'static str>,
 }
@@ -77,6 +80,11 @@ pub(crate) fn paths(options: &Options, span: Span) -> (TokenStream, TokenStream)
 }
 
 impl Target<'_> {
+    /// The private module, named at another place.
+    pub(crate) fn private_at(&self, span: Span) -> TokenStream {
+        paths(self.options, span).1
+    }
+
     fn has_epilogue(&self) -> bool {
         let options = self.options;
         options.fallback.is_set() || options.dead_letter.is_set() || options.ledger.is_set()
@@ -102,10 +110,27 @@ impl Target<'_> {
             quote_spanned!(span=> #private::At::site(#site))
         };
         let classify = match self.options.classify.get() {
-            Some(path) => path.to_token_stream(),
+            // bound to its type first, so that a wrong one is an error about its signature
+            Some(path) => {
+                let at_path = mixed_at(first_span(path));
+                quote_spanned! {at_path=>
+                    {
+                        let __retry_classify: fn(&#returns::Error) -> #krate::Verdict = #path;
+                        __retry_classify
+                    }
+                }
+            }
             None => quote_spanned!(span=> #private::classifier(#shape)),
         };
         let (record_mut, record) = match self.options.context.get() {
+            Some(name) if self.context_is_reference => {
+                let span = mixed_at(name.span());
+                let (_, private) = paths(self.options, span);
+                (
+                    quote_spanned!(span=> #private::context_mut(&mut *#name)),
+                    quote_spanned!(span=> #private::context_ref(&*#name)),
+                )
+            }
             Some(name) if self.context_is_argument => {
                 (quote_spanned!(span=> #name.__retry_mut()), quote_spanned!(span=> #name.__retry_ref()))
             }
@@ -352,7 +377,7 @@ fn attempt(target: &Target<'_>, names: &Names) -> TokenStream {
     if !target.is_limited() {
         return quote_spanned!(*span=> let __retry_out: #body_type = #future.await;);
     }
-    let sleep = sleep(target, names, &quote_spanned!(*span=> __retry_limit));
+    let sleep = sleep(target, names, "__retry_limit");
     quote_spanned! {*span=>
         let __retry_limit = #private::attempt_limit(#site, #record);
         let __retry_out: ::core::result::Result<#body_type, #krate::Elapsed> = {
@@ -395,19 +420,16 @@ pub(crate) fn user_block(target: &Target<'_>, names: &Names, body: &Group, befor
 fn decision(target: &Target<'_>, names: &Names) -> TokenStream {
     let Names { span, private, shape, at, classify, record_mut, .. } = names;
     let text = quote_spanned!(*span=> #private::text_of(__retry_error).__retry_text());
-    let said = said(target.options, names);
+    let said = patterns::said(target.options, names);
     let body =
         if target.is_limited() { quote_spanned!(*span=> __retry_body) } else { quote_spanned!(*span=> &__retry_out) };
     let success = match target.options.retry_ok.get() {
         None => quote_spanned!(*span=> #private::succeeded(#record_mut)),
         Some(cases) => {
-            let arms = arms(cases, names, &quote_spanned!(*span=> true));
-            let checks = value_checks(cases, &quote_spanned!(*span=> __retry_value), names);
+            let matches = patterns::matches(cases, &quote_spanned!(*span=> __retry_value), names);
             quote_spanned! {*span=>
                 match #private::value_of(#shape, #body) {
-                    #private::Option::Some(__retry_value)
-                        if { #checks match __retry_value { #arms _ => false } } =>
-                    {
+                    #private::Option::Some(__retry_value) if #matches => {
                         #private::rejected(&#at, &mut __retry_session, #record_mut)
                     }
                     _ => #private::succeeded(#record_mut),
@@ -442,90 +464,40 @@ fn decision(target: &Target<'_>, names: &Names) -> TokenStream {
     }
 }
 
-/// What the patterns say: `stop_on` is asked first.
-fn said(options: &Options, names: &Names) -> TokenStream {
-    let Names { span, private, .. } = names;
-    let mut arms_tokens = TokenStream::new();
-    let mut checks = TokenStream::new();
-    for (cases, word) in [(options.stop_on.get(), "Stop"), (options.retry_on.get(), "Retry")] {
-        if let Some(cases) = cases {
-            let word = Ident::new(word, *span);
-            arms_tokens.extend(arms(cases, names, &quote_spanned!(*span=> #private::Said::#word)));
-            checks.extend(value_checks(cases, &quote_spanned!(*span=> __retry_error), names));
-        }
-    }
-    if arms_tokens.is_empty() {
-        return quote_spanned!(*span=> #private::Said::Nothing);
-    }
-    quote_spanned! {*span=>
-        {
-            #checks
-            match __retry_error { #arms_tokens _ => #private::Said::Nothing }
-        }
-    }
-}
-
-fn arms(cases: &[Case], names: &Names, value: &TokenStream) -> TokenStream {
-    let span = names.span;
-    cases
-        .iter()
-        .map(|Case { pattern, guard }| match guard {
-            Some(guard) => quote_spanned!(span=> #pattern if #guard => #value,),
-            None => quote_spanned!(span=> #pattern => #value,),
-        })
-        .collect()
-}
-
-/// A bare name in a pattern binds anything when it names nothing: using it as a value makes a misspelt one an error.
-fn value_checks(cases: &[Case], value: &TokenStream, names: &Names) -> TokenStream {
-    let Names { span, private, .. } = names;
-    let mut checks = TokenStream::new();
-    for case in cases {
-        let alternatives = super::check::alternatives(case);
-        args::bindings(&case.pattern, &mut |binding| {
-            let ident = &binding.ident;
-            let upper = ident.to_string().starts_with(char::is_uppercase);
-            if !upper || binding.subpat.is_some() || binding.by_ref.is_some() || binding.mutability.is_some() {
-                return;
-            }
-            let whole =
-                alternatives.iter().any(|pattern| matches!(pattern, Pat::Ident(name) if std::ptr::eq(name, binding)));
-            if whole {
-                checks.extend(quote_spanned!(*span=> #private::names_a_value(#value, || #ident);));
-            } else if ident != "None" {
-                // the type of a part is not known here, and `None` alone has none
-                checks.extend(quote_spanned!(*span=> let _ = #ident;));
-            }
-        });
-    }
-    checks
-}
-
 fn wait(target: &Target<'_>, names: &Names) -> TokenStream {
     let Names { span, private, .. } = names;
     if !target.asynchronous {
         return quote_spanned!(*span=> #private::sleep_blocking(__retry_wait););
     }
-    let sleep = sleep(target, names, &quote_spanned!(*span=> __retry_wait));
+    let sleep = sleep(target, names, "__retry_wait");
+    let at_sleep = target.options.sleep.get().map_or(*span, |path| mixed_at(first_span(path)));
+    let sleep = quote_spanned!(at_sleep=> #sleep.await);
     quote_spanned! {*span=>
         if #private::is_zero(__retry_wait) {
             #private::yield_once().await;
         } else {
-            #sleep.await;
+            #sleep;
         }
     }
 }
 
-fn sleep(target: &Target<'_>, names: &Names, wait: &TokenStream) -> TokenStream {
+fn sleep(target: &Target<'_>, names: &Names, wait: &str) -> TokenStream {
     let Names { span, private, .. } = names;
     match target.options.sleep.get() {
-        Some(path) => quote_spanned!(*span=> #path(#wait)),
-        None => quote_spanned!(*span=> #private::sleep::<()>(#wait)),
+        Some(path) => {
+            let at_path = mixed_at(first_span(path));
+            let wait = Ident::new(wait, at_path);
+            quote_spanned!(at_path=> #path(#wait))
+        }
+        None => {
+            let wait = Ident::new(wait, *span);
+            quote_spanned!(*span=> #private::sleep::<()>(#wait))
+        }
     }
 }
 
 /// `impl Trait` cannot be written in a body: `_` stands for it.
-fn inferred(ty: &Type) -> Type {
+pub(crate) fn inferred(ty: &Type) -> Type {
     let mut ty = ty.clone();
     infer_impls(&mut ty);
     ty

@@ -6,8 +6,10 @@ mod check;
 mod docs;
 mod epilogue;
 mod expand;
+mod fallback;
 mod model;
 mod parse;
+mod patterns;
 mod table;
 
 use proc_macro2::{Group, TokenStream};
@@ -47,8 +49,10 @@ pub(crate) fn attribute(options: TokenStream, item: &TokenStream) -> TokenStream
         };
         match (diag.finish(), expanded) {
             (None, Some(expanded)) => expanded,
-            // the item stays, so that one mistake does not become another at every use of it
-            (errors, _) => quote!(#item #errors),
+            (errors, _) => {
+                let item = fallback::item(&item, &options);
+                quote!(#item #errors)
+            }
         }
     })
 }
@@ -57,19 +61,23 @@ pub(crate) fn attribute(options: TokenStream, item: &TokenStream) -> TokenStream
 pub(crate) fn inline(input: TokenStream) -> TokenStream {
     guarded("retrying!", &TokenStream::new(), || {
         let diag = Diag::new();
-        let expanded = match syn::parse2::<Inline>(input) {
-            Ok(inline) => {
-                let options = parse::options(&diag, inline.options.clone());
-                Some(inline_block(&diag, &options, &inline))
-            }
+        let inline = match syn::parse2::<Inline>(input) {
+            Ok(inline) => inline,
             Err(error) => {
                 diag.syn_error(error);
-                None
+                let errors = diag.finish();
+                // of any type: nothing is known of the one it should have
+                return quote!({ #errors loop {} });
             }
         };
-        match (diag.finish(), expanded) {
-            (None, Some(expanded)) => expanded,
-            (errors, _) => quote!({ #errors }),
+        let options = parse::options(&diag, inline.options.clone());
+        let expanded = inline_block(&diag, &options, &inline);
+        match diag.finish() {
+            None => expanded,
+            errors => {
+                let body = fallback::inline(&inline, &options);
+                quote!({ #errors #body })
+            }
         }
     })
 }
@@ -87,6 +95,7 @@ fn inline_block(diag: &Diag, options: &Options, inline: &Inline) -> TokenStream 
         default_name: quote_spanned!(span=> ::core::concat!(::core::module_path!(), "::retrying!")),
         // a name given here is one that stands outside: it is read after the call
         context_is_argument: true,
+        context_is_reference: false,
         self_name: None,
     };
     let expanded = expand::expand(&target);
@@ -122,6 +131,10 @@ fn function_item(diag: &Diag, options: &Options, mut function: Function) -> Opti
         body: &body,
         before,
         default_name: quote_spanned!(span=> ::core::concat!(::core::module_path!(), "::", #name)),
+        context_is_reference: options
+            .context
+            .get()
+            .is_some_and(|name| arguments.find(name).is_some_and(args::Argument::is_unique_reference)),
         context_is_argument: options.context.get().is_some_and(|name| arguments.find(name).is_some()),
         self_name: boxed.as_ref().map(|_| "__self"),
     };

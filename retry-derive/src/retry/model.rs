@@ -95,6 +95,8 @@ pub(crate) struct DeadLetter {
     pub(crate) job_id: Slot<Expr>,
     pub(crate) payload: Slot<Expr>,
     pub(crate) model: Slot<Expr>,
+    /// A mistake in it was reported.
+    pub(crate) broken: bool,
 }
 
 #[derive(Default)]
@@ -104,4 +106,6 @@ pub(crate) struct Ledger {
     pub(crate) scope: Slot<Expr>,
     pub(crate) max_attempts: Slot<Known<u32>>,
     pub(crate) skipped: Slot<Expr>,
+    /// A mistake in it was reported.
+    pub(crate) broken: bool,
 }

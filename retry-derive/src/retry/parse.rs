@@ -1,6 +1,6 @@
 //! Reading the options and the function. Mistakes are reported and skipped over, so that all of them come out at once.
 
-use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};
@@ -40,14 +40,7 @@ pub(crate) fn options(diag: &Diag, tokens: TokenStream) -> Options {
 /// Reads one option; `None` when the rest of it is to be skipped.
 fn option(diag: &Diag, options: &mut Options, input: ParseStream<'_>) -> Option<()> {
     if !input.peek(Ident::peek_any) {
-        let tokens = until_comma(&input.fork());
-        let hint = match value::literal(&syn::parse2::<Expr>(tokens.clone()).ok()?) {
-            Some(syn::Lit::Int(number)) => format!("for a number of retries write `max_retries = {number}`"),
-            Some(syn::Lit::Str(text)) => format!("for a delay write `base_delay = {}`", text.token()),
-            _ => "for example `max_retries = 2, base_delay = \"1s\"`".to_owned(),
-        };
-        diag.error(tokens, "options are written `key = value` or `key(..)`").help(hint);
-        return None;
+        return positional(diag, input);
     }
     let key = report(diag, input.call(Ident::parse_any))?;
     let name = key.to_string();
@@ -57,7 +50,7 @@ fn option(diag: &Diag, options: &mut Options, input: ParseStream<'_>) -> Option<
     };
     match known.form {
         Form::Value => {
-            if !input.peek(Token![=]) {
+            if !input.peek(Token![=]) || input.peek(Token![==]) {
                 diag.error(&key, format!("`{name}` needs a value: `{}`", known.example));
                 return None;
             }
@@ -78,9 +71,32 @@ fn option(diag: &Diag, options: &mut Options, input: ParseStream<'_>) -> Option<
     }
 }
 
+/// Something that is no `key = value`.
+fn positional(diag: &Diag, input: ParseStream<'_>) -> Option<()> {
+    const FORM: &str = "options are written `key = value` or `key(..)`";
+    let tokens = until_comma(&input.fork());
+    if tokens.is_empty() {
+        let comma: TokenTree = report(diag, input.fork().parse())?;
+        diag.error(comma, "an option is expected before this comma");
+        return None;
+    }
+    let expr = syn::parse2::<Expr>(tokens.clone()).ok();
+    let hint = match expr.as_ref().and_then(value::literal) {
+        Some(syn::Lit::Int(number)) => format!("for a number of retries write `max_retries = {number}`"),
+        Some(syn::Lit::Str(text)) => format!("for a delay write `base_delay = {}`", text.token()),
+        _ => "for example `max_retries = 2, base_delay = \"1s\"`".to_owned(),
+    };
+    diag.error(tokens, FORM).help(hint);
+    None
+}
+
 fn unknown_option(diag: &Diag, key: &Ident) {
     let name = key.to_string();
     let names = table::names();
+    if let Some((_, ours)) = table::SYNONYMS.iter().find(|(word, _)| *word == name) {
+        diag.error(key, format!("unknown option `{name}`; {ours}"));
+        return;
+    }
     match nearest(&name, &names) {
         Some(near) => {
             diag.error(key, format!("unknown option `{name}`; did you mean `{near}`?"));
@@ -95,7 +111,7 @@ fn set_value(diag: &Diag, options: &mut Options, key: &Ident, input: ParseStream
     let name = key.to_string();
     match name.as_str() {
         "crate" => {
-            let path = report(diag, input.call(Path::parse_mod_style))?;
+            let path = value::krate(diag, until_comma(input))?;
             options.krate.set(diag, key, path);
         }
         "classify" => options.classify.set(diag, key, path(diag, input, "classify")?),
@@ -212,7 +228,7 @@ fn backoff(diag: &Diag, options: &mut Options, expr: Expr) -> Option<Backoff> {
         }
         Expr::Path(path) if path.qself.is_none() => match single_ident(&expr).map(|word| word.to_string()).as_deref() {
             Some("exponential") => Some(Backoff::Exponential(None)),
-            Some("fixed" | "constant") if single_ident(&expr).is_some_and(|word| word == "constant") => {
+            Some("constant") => {
                 diag.error(&expr, "unknown backoff `constant`; did you mean `fixed`?");
                 None
             }
@@ -221,7 +237,8 @@ fn backoff(diag: &Diag, options: &mut Options, expr: Expr) -> Option<Backoff> {
             Some("fibonacci") => Some(Backoff::Fibonacci),
             Some(word) if nearest(word, WORDS).is_some() => {
                 let near = nearest(word, WORDS).unwrap_or_default();
-                diag.error(&expr, format!("unknown backoff `{word}`; did you mean `{near}`?"));
+                diag.error(&expr, format!("unknown backoff `{word}`; did you mean `{near}`?"))
+                    .help(format!("a function of that name is written `self::{word}`"));
                 None
             }
             _ => {
@@ -250,7 +267,8 @@ fn jitter(diag: &Diag, options: &mut Options, expr: Expr) -> Option<Jitter> {
         Some(word) if word.starts_with(|c: char| c.is_ascii_lowercase()) && nearest(word, WORDS).is_some() => {
             let near = nearest(word, WORDS).unwrap_or_default();
             diag.error(&expr, format!("unknown jitter `{word}`; did you mean `{near}`?"))
-                .help("`jitter` is `none`, `full`, `equal`, `decorrelated`, or a duration to add uniformly");
+                .help("`jitter` is `none`, `full`, `equal`, `decorrelated`, or a duration to add uniformly")
+                .help(format!("a variable of that name is written `{{ {word} }}`"));
             return None;
         }
         _ => {
@@ -273,9 +291,9 @@ fn set_list(diag: &Diag, options: &mut Options, key: &Ident, example: &str, inpu
         return Some(());
     }
     match key.to_string().as_str() {
-        "retry_on" => options.retry_on.set(diag, key, report(diag, cases.parse2(content))?),
-        "stop_on" => options.stop_on.set(diag, key, report(diag, cases.parse2(content))?),
-        "retry_ok" => options.retry_ok.set(diag, key, report(diag, cases.parse2(content))?),
+        "retry_on" => options.retry_on.set(diag, key, report_at(diag, key, cases.parse2(content))?),
+        "stop_on" => options.stop_on.set(diag, key, report_at(diag, key, cases.parse2(content))?),
+        "retry_ok" => options.retry_ok.set(diag, key, report_at(diag, key, cases.parse2(content))?),
         "clone" => options.clone.set(diag, key, arguments(diag, key, content)?),
         "share" => options.share.set(diag, key, arguments(diag, key, content)?),
         "ledger" => {
@@ -319,28 +337,37 @@ fn cases(input: ParseStream<'_>) -> syn::Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// Reads `key = VALUE, ..` of a group; each value goes to `take`, in the order written.
+/// Reads `key = VALUE, ..` of a group; each value goes to `take`, in the order written. False after a mistake: what is
+/// missing then need not be said.
 fn parts(
     diag: &Diag,
     group: &Ident,
     names: &[&'static str],
     content: TokenStream,
     mut take: impl FnMut(&'static str, &Ident, Expr),
-) {
+) -> bool {
     let parser = |input: ParseStream<'_>| {
+        let mut whole = true;
         while !input.is_empty() {
             if part(diag, group, names, input, &mut take).is_none() {
+                whole = false;
+                skip_to_comma(input)?;
+            } else if !input.is_empty() && !input.peek(Token![,]) {
+                whole = false;
+                let rest: TokenTree = input.fork().parse()?;
+                diag.error(&rest, format!("a comma is expected between two parts of `{group}(..)`"));
                 skip_to_comma(input)?;
             }
             if !input.is_empty() {
                 input.parse::<Token![,]>()?;
             }
         }
-        Ok(())
+        Ok(whole)
     };
-    if let Err(error) = parser.parse2(content) {
+    parser.parse2(content).unwrap_or_else(|error| {
         diag.syn_error(error);
-    }
+        false
+    })
 }
 
 fn part(
@@ -365,11 +392,15 @@ fn part(
             .help(format!("the keys of `{group}(..)` are {}", names.join(", ")));
         return None;
     };
-    if !input.peek(Token![=]) {
+    if !input.peek(Token![=]) || input.peek(Token![==]) {
         diag.error(&key, format!("`{name}` needs a value: `{name} = ..`"));
         return None;
     }
     report(diag, input.parse::<Token![=]>())?;
+    if input.is_empty() || input.peek(Token![,]) {
+        diag.error(&key, format!("`{name} =` has no value"));
+        return None;
+    }
     let value = report(diag, input.parse::<Expr>())?;
     take(name, &key, value);
     Some(())
@@ -377,7 +408,7 @@ fn part(
 
 fn dead_letter(diag: &Diag, options: &mut Options, group: &Ident, content: TokenStream) -> DeadLetter {
     let mut letter = DeadLetter::default();
-    parts(diag, group, table::DEAD_LETTER, content, |name, key, expr| {
+    let whole = parts(diag, group, table::DEAD_LETTER, content, |name, key, expr| {
         options.bindings.push(Binding { name, expr: expr.clone() });
         match name {
             "sink" => letter.sink.set(diag, key, expr),
@@ -386,12 +417,13 @@ fn dead_letter(diag: &Diag, options: &mut Options, group: &Ident, content: Token
             _ => letter.model.set(diag, key, expr),
         }
     });
+    letter.broken = !whole;
     letter
 }
 
 fn ledger(diag: &Diag, options: &mut Options, group: &Ident, content: TokenStream) -> Ledger {
     let mut ledger = Ledger::default();
-    parts(diag, group, table::LEDGER, content, |name, key, expr| match name {
+    let whole = parts(diag, group, table::LEDGER, content, |name, key, expr| match name {
         "skipped" => ledger.skipped.set(diag, key, expr),
         "max_attempts" => {
             if let Some(count) = value::count(diag, "max_attempts", expr) {
@@ -409,6 +441,7 @@ fn ledger(diag: &Diag, options: &mut Options, group: &Ident, content: TokenStrea
             slot.set(diag, key, expr);
         }
     });
+    ledger.broken = !whole;
     ledger
 }
 
@@ -476,6 +509,10 @@ fn other_item(input: ParseStream<'_>) -> syn::Result<Option<Item>> {
             "const" => "a const".to_owned(),
             "unsafe" => format!("an unsafe {}", ahead.parse::<TokenTree>()?),
             "enum" | "impl" => format!("an {word}"),
+            "mod" => "a module".to_owned(),
+            "type" => "a type alias".to_owned(),
+            "use" => "an import".to_owned(),
+            "macro_rules" => "a macro".to_owned(),
             _ => format!("a {word}"),
         };
         return Ok(Some(Item::Other(shown, first)));
@@ -532,7 +569,10 @@ impl Parse for Inline {
             input.parse::<TokenTree>()?.to_tokens(&mut options);
         }
         if input.is_empty() {
-            return Err(input.error("`retrying!` is written `retrying!(OPTIONS; async -> Result<T, E> { body })`, or without `async` to block"));
+            return Err(syn::Error::new(
+                Span::call_site(),
+                "`retrying!` is written `retrying!(OPTIONS; async -> Result<T, E> { body })`, or without `async` to block",
+            ));
         }
         input.parse::<Token![;]>()?;
         let asynchronous = input.parse()?;
@@ -540,7 +580,13 @@ impl Parse for Inline {
             return Err(input.error("the type is expected here: `-> Result<T, E> { body }`"));
         }
         input.parse::<Token![->]>()?;
-        let output = input.parse()?;
+        let output: syn::Type = input.parse()?;
+        if input.is_empty() {
+            return Err(syn::Error::new_spanned(
+                output,
+                "the body is expected behind the type: `-> Result<T, E> { body }`",
+            ));
+        }
         let body = body(input)?;
         if !input.is_empty() {
             return Err(input.error("nothing is expected after the body"));
@@ -554,6 +600,18 @@ pub(crate) fn single_ident(expr: &Expr) -> Option<Ident> {
     match value::bare(expr) {
         Expr::Path(path) if path.qself.is_none() && path.attrs.is_empty() => path.path.get_ident().cloned(),
         _ => None,
+    }
+}
+
+/// The same; what is missing at the end of the input has no place but the key's.
+fn report_at<T>(diag: &Diag, key: &Ident, result: syn::Result<T>) -> Option<T> {
+    const END: &str = "unexpected end of input, ";
+    match result {
+        Err(error) if error.to_string().starts_with(END) => {
+            diag.error(key, format!("`{key}`: {} at the end", error.to_string().trim_start_matches(END)));
+            None
+        }
+        result => report(diag, result),
     }
 }
 

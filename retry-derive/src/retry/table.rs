@@ -68,6 +68,31 @@ pub(crate) const KEYS: &[Key] = &[
     value("crate", "crate = ::path::to::retry_runtime"),
 ];
 
+/// What other libraries call an option, and what it is here.
+pub(crate) const SYNONYMS: &[(&str, &str)] = &[
+    ("attempts", ATTEMPTS),
+    ("max_attempts", ATTEMPTS),
+    ("tries", ATTEMPTS),
+    ("times", ATTEMPTS),
+    ("retries", "did you mean `max_retries`?"),
+    ("delay", "did you mean `base_delay`, the wait before the first retry?"),
+    ("interval", "did you mean `base_delay`, the wait before the first retry?"),
+    ("timeout", "did you mean `attempt_timeout`, for one attempt, or `deadline`, for all of them?"),
+    ("max_elapsed", "did you mean `deadline`?"),
+    ("max_elapsed_time", "did you mean `deadline`?"),
+    ("total_timeout", "did you mean `deadline`?"),
+    ("when", "did you mean `retry_on(..)`, with patterns of the error?"),
+    ("retry_if", "did you mean `retry_on(..)`, with patterns of the error?"),
+    ("on", "did you mean `retry_on(..)`, with patterns of the error?"),
+    ("strategy", "did you mean `backoff`?"),
+    ("factor", "did you mean `backoff = exponential(..)`?"),
+    ("multiplier", "did you mean `backoff = exponential(..)`?"),
+    ("dlq", "did you mean `dead_letter(..)`?"),
+    ("operation", "did you mean `name`?"),
+];
+
+const ATTEMPTS: &str = "did you mean `max_retries`, which counts the attempts after the first?";
+
 /// The parts of `dead_letter(..)`, each `key = VALUE`.
 pub(crate) const DEAD_LETTER: &[&str] = &["sink", "job_id", "payload", "model"];
 

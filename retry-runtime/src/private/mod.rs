@@ -17,12 +17,12 @@ pub use fallback::{fallback_begins, fallback_failed, fallback_succeeded, falls_b
 pub use ledger::{Entry, ledger_begin, ledger_end, ledger_ended, ledger_entry, ledger_key, ledger_wait};
 pub use letter::{job_id, letter, model, park, parked, parks, payload, wait_for};
 pub(crate) use record::AtRunTime;
-pub use record::{NewRecorder, Recorder, Timer};
+pub use record::{Context, NewRecorder, Recorder, Timer, context_mut, context_ref};
 pub use returns::{
     ByType, Fails, Fresh, FromElapsed, FromRefused, Own, Report, Returns, Shape, classifier, end, error_of, error_type,
     failure, finish, leave, leave_limited, light, refuse, timed, value_of,
 };
-pub use site::{AsPolicy, Site};
+pub use site::{AsPolicy, Site, as_policy};
 pub use text::text_of;
 pub use wait::{Timed, is_zero, poll_limited, sleep, sleep_blocking, yield_once};
 

@@ -52,6 +52,40 @@ impl NewRecorder for RetryContext {
     }
 }
 
+/// What `context = NAME` takes of an argument.
+#[diagnostic::on_unimplemented(
+    message = "`context` takes an argument of type `&mut RetryContext`, not `&mut {Self}`",
+    label = "not a `RetryContext`",
+    note = "pass `&mut retry_runtime::RetryContext`, or give a name that is no argument: the body can then read it"
+)]
+pub trait Context {
+    fn context_mut(&mut self) -> &mut RetryContext;
+    fn context_ref(&self) -> &RetryContext;
+}
+
+impl Context for RetryContext {
+    #[inline]
+    fn context_mut(&mut self) -> &mut RetryContext {
+        self
+    }
+    #[inline]
+    fn context_ref(&self) -> &RetryContext {
+        self
+    }
+}
+
+/// The context that an argument is.
+#[inline]
+pub fn context_mut<C: Context + ?Sized>(argument: &mut C) -> &mut RetryContext {
+    argument.context_mut()
+}
+
+/// The same, to read.
+#[inline]
+pub fn context_ref<C: Context + ?Sized>(argument: &C) -> &RetryContext {
+    argument.context_ref()
+}
+
 /// Keeps the engine's own type out of a public signature.
 #[derive(Debug)]
 pub struct Hidden(pub(crate) Stop);

@@ -131,6 +131,7 @@ macro_rules! of_result {
     };
 }
 
+#[diagnostic::do_not_recommend]
 impl<T, E> Returns<Own> for Result<T, E> {
     of_result!(T, E, E, E, (), Timer, Own);
 
@@ -150,6 +151,7 @@ impl<T, E> Returns<Own> for Result<T, E> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T, E> Returns<Report> for Result<T, GaveUp<E>> {
     of_result!(T, E, Option<E>, GaveUp<E>, RetryContext, RetryContext, Report);
 
@@ -198,7 +200,8 @@ impl<T, F: Fails> Returns<ByType> for Result<T, F> {
     note = "or give the function a classifier of its own: `#[retry(classify = path::to::function)]` with `fn(&E) -> Verdict`"
 )]
 pub trait Fails: Sized {
-    type Error: Classify;
+    /// What must have a classifier; asked for by `classifier`, so that of a report it is its error that lacks one.
+    type Error;
     type Left;
     type Light: NewRecorder;
     type Timed: NewRecorder;
@@ -224,7 +227,7 @@ impl<E: Classify> Fails for E {
     }
 }
 
-impl<E: Classify> Fails for GaveUp<E> {
+impl<E> Fails for GaveUp<E> {
     type Error = E;
     type Left = Option<E>;
     type Light = RetryContext;

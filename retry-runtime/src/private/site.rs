@@ -106,6 +106,12 @@ pub trait AsPolicy {
     fn as_policy(&self) -> &Policy;
 }
 
+/// The policy of `policy = EXPR`.
+#[inline]
+pub fn as_policy<P: AsPolicy + ?Sized>(given: &P) -> &Policy {
+    given.as_policy()
+}
+
 impl AsPolicy for Policy {
     #[inline]
     fn as_policy(&self) -> &Policy {
