@@ -29,11 +29,20 @@ impl Durability {
     }
 }
 
+/// What a store may do with its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Write,
+    /// Write, and make it where there is none.
+    Create,
+}
+
 /// Everything that is known before the file is opened.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) path: PathBuf,
-    pub(crate) create: bool,
+    pub(crate) access: Access,
     pub(crate) durability: Durability,
     pub(crate) network_file_system: bool,
     /// One try at a lock.
@@ -50,7 +59,7 @@ impl Settings {
     pub(crate) fn new(path: PathBuf) -> Self {
         Self {
             path,
-            create: true,
+            access: Access::Create,
             durability: Durability::Full,
             network_file_system: false,
             busy_timeout: Duration::from_secs(1),
@@ -78,7 +87,6 @@ pub struct SqliteOptions {
     pub(crate) settings: Settings,
     pub(crate) clock: StoreClock,
     pub(crate) scope: String,
-    pub(crate) read_only: bool,
     pub(crate) spill_dirs: Option<Vec<PathBuf>>,
 }
 
@@ -88,7 +96,6 @@ impl SqliteOptions {
             settings: Settings::new(path.to_owned()),
             clock: StoreClock::system(),
             scope: DEFAULT_SCOPE.to_owned(),
-            read_only: false,
             spill_dirs: None,
         }
     }
@@ -96,7 +103,7 @@ impl SqliteOptions {
     /// Whether a store is made where there is none; yes by default. With `false` a missing, empty or foreign file is an
     /// error.
     pub fn create(mut self, create: bool) -> Self {
-        self.settings.create = create;
+        self.settings.access = if create { Access::Create } else { Access::Write };
         self
     }
 
@@ -170,8 +177,7 @@ impl SqliteOptions {
     /// # Errors
     /// [`OpenError`]; a missing or empty file is one.
     pub fn open_read_only(mut self) -> Result<SqliteStore, OpenError> {
-        self.read_only = true;
-        self.settings.create = false;
+        self.settings.access = Access::Read;
         SqliteStore::start(self)
     }
 }

@@ -1,4 +1,56 @@
 //! Dead letters, attempt ledger and daily counters in one SQLite file.
+//!
+//! ```
+//! use std::time::{Duration, SystemTime};
+//! use dlq_sqlite::SqliteStore;
+//! use retry_runtime::StopReason;
+//! use retry_runtime::dead_letter::{DeadLetter, DeadLetterSink, DeadLetterStore};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("jobs.db");
+//! let store = SqliteStore::open(path)?;
+//! // Usually by `#[retry(dead_letter(sink = store, ..))]`.
+//! let mut letter = DeadLetter::new("fetch", StopReason::Exhausted, SystemTime::now());
+//! letter.job_id = Some("job-1".into());
+//! letter.code = Some(429);
+//! assert!(store.submit(letter).await.is_kept());
+//!
+//! let summary = store.summary().await?;
+//! assert_eq!(summary.to_string(), "dead-letter: 1 parked\n     1  exhausted:429");
+//! store.close(Duration::from_secs(10));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What an answer means
+//!
+//! One thread writes, in one connection: what waits shares a transaction, and nobody is answered before its commit. With
+//! [`Durability::Full`], the default, an answer means that the letter is on the disk.
+//!
+//! | | the process is killed | the power is lost |
+//! |---|---|---|
+//! | [`Durability::Full`] | nothing answered is lost | nothing answered is lost |
+//! | [`Durability::Normal`] | nothing answered is lost | the last moments may be lost; the file stays whole |
+//!
+//! # When the file fails
+//!
+//! A full disk, a file that may only be read, damage, or a lock that another program holds for 5 s: letters then go to a
+//! spill file, and the store is tried again every 5 s. When it has worked for 10 s, and whenever a store is opened, spilled
+//! letters are taken in. A letter that is in both places is one letter. Only when the spill fails too is a letter lost, and
+//! that is counted (operation `dead_letter`, counter `lost`) and said on stderr.
+//!
+//! A corrupt file is set aside together with its log, as `<name>.corrupt-<time>`, and a fresh one takes its place; see
+//! [`SqliteStore::set_aside_files`].
+//!
+//! # The files
+//!
+//! All are for their owner alone: the database, its `-wal` and `-shm`; `.lock`, by which processes know of each other;
+//! `.reserve`, 4 MiB given free when the disk is full; `.spill.*.ndjson`. The database must lie on a local disk.
+//!
+//! Other programs read the file by its views `dead_letter`, `attempt_ledger` and `daily_stats`, which stay as they are
+//! when the tables behind them change.
 
 mod claim;
 mod config;

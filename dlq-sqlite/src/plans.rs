@@ -10,11 +10,12 @@ use rusqlite::{Connection, params_from_iter};
 
 use crate::config::Settings;
 use crate::filter::Condition;
+use crate::open::files::OpenerLock;
 use crate::{claim, letters, open};
 
 fn connection() -> (tempfile::TempDir, open::Writer) {
     let directory = tempfile::tempdir().unwrap();
-    let writer = open::writer(&Settings::new(directory.path().join("jobs.db")), "t").unwrap();
+    let writer = open::writer(&Settings::new(directory.path().join("jobs.db")), &OpenerLock::default(), "t").unwrap();
     (directory, writer)
 }
 

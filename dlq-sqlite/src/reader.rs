@@ -2,7 +2,7 @@
 //! questions.
 
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use retry_runtime::error::{StoreError, StoreErrorKind};
@@ -13,6 +13,7 @@ use crate::config::Settings;
 use crate::error::{OpenError, from_sqlite, kind_of};
 use crate::open;
 use crate::open::files::FileIdentity;
+use crate::worker::Shared;
 
 type Job = Box<dyn FnOnce(&mut Source) + Send>;
 
@@ -24,10 +25,14 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// Starts the thread. `first` is a connection that was opened already.
-    pub(crate) fn start(settings: Settings, first: Option<open::Reader>) -> Result<Self, OpenError> {
+    pub(crate) fn start(
+        settings: Settings,
+        shared: Arc<Shared>,
+        first: Option<open::Reader>,
+    ) -> Result<Self, OpenError> {
         let path = settings.path.clone();
         let (jobs, work) = channel::<Job>();
-        let mut source = Source { settings, open: first };
+        let mut source = Source { settings, shared, open: first };
         let thread = std::thread::Builder::new()
             .name("dlq-sqlite-read".to_owned())
             .spawn(move || {
@@ -73,6 +78,7 @@ fn closed() -> StoreError {
 
 struct Source {
     settings: Settings,
+    shared: Arc<Shared>,
     open: Option<open::Reader>,
 }
 
@@ -88,7 +94,7 @@ impl Source {
         }
         let open = match &mut self.open {
             Some(open) => open,
-            none => none.insert(open::reader(&self.settings)?),
+            none => none.insert(open::reader(&self.settings, &self.shared.lock)?),
         };
         // One snapshot for all statements of a question; short, so that the log can be emptied.
         let connection = &open.connection;

@@ -141,10 +141,15 @@ fn a_store_opened_for_reading_creates_and_changes_nothing() {
     assert_parked(&wait(store.submit(letter("a"))));
     store.close(Duration::from_secs(60));
 
-    let reader = SqliteStore::options(&path).open_read_only().unwrap();
+    let time = ManualClock::new(SystemTime::now());
+    let reader = SqliteStore::options(&path).clock(time.clock()).open_read_only().unwrap();
     assert_eq!(block(reader.count(Filter::parked())).unwrap(), 1);
     let refused = block(reader.claim(claim_one(60), me())).err().unwrap();
     assert_eq!(refused.kind(), StoreErrorKind::ReadOnly, "{refused}");
+    // However long it waits, it does not begin to write.
+    time.advance(Duration::from_secs(60));
+    assert!(reader.settle().wait(Duration::from_secs(60)).is_ok());
+    assert_eq!(block(reader.reap(me())).err().unwrap().kind(), StoreErrorKind::ReadOnly);
     // A letter has somewhere to go all the same.
     assert!(matches!(wait(reader.submit(letter("b"))), Parking::Spilled { .. }));
     drop(reader);
@@ -255,6 +260,36 @@ fn another_process_sees_the_extended_lease() {
     time.advance(Duration::from_secs(61));
     let reaped = block(other.reap(me())).unwrap();
     assert_eq!((reaped.len(), reaped[0].crashes, reaped[0].replays), (1, 1, 0));
+}
+
+// S4: two replayers never get the same letter
+#[test]
+fn stores_that_claim_at_once_share_the_letters() {
+    let (_directory, path) = fresh();
+    let store = open(&path);
+    for n in 0..40 {
+        assert_parked(&wait(store.submit(letter(&n.to_string()))));
+    }
+    let stores: Vec<_> = (0..4).map(|_| open(&path)).collect();
+    let mut claimed = std::thread::scope(|scope| {
+        let threads: Vec<_> = stores
+            .iter()
+            .map(|store| {
+                scope.spawn(|| {
+                    let mut ids = Vec::new();
+                    while let Some(claimed) = block(store.claim(claim_one(600), me())).unwrap().pop() {
+                        ids.push(claimed.row.letter_id);
+                    }
+                    ids
+                })
+            })
+            .collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+    });
+    assert_eq!(claimed.len(), 40);
+    claimed.sort();
+    claimed.dedup();
+    assert_eq!(claimed.len(), 40, "a letter was handed out twice");
 }
 
 // D13: an orderly end releases its leases and counts neither a replay nor a crash

@@ -5,11 +5,11 @@
 mod support;
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use dlq_sqlite::SqliteStore;
-use retry_runtime::dead_letter::{DeadLetterSink, DeadLetterStore, ManualClock, Parking, Spill};
+use retry_runtime::dead_letter::{DeadLetterSink, DeadLetterStore, Filter, ManualClock, Parking, Spill};
 use retry_runtime::error::StoreErrorKind;
 use support::{assert_intact, child, child_work, letter, parkings, spilled, tell, told, wait};
 
@@ -309,4 +309,49 @@ fn what_is_known_is_not_parked_again() {
         .query_row("SELECT parkings, attempts FROM letter", [], |row| Ok((row.get(0)?, row.get(1)?)))
         .unwrap();
     assert_eq!(counts, (1, 3));
+}
+
+// D7: only the database file is moved away, in the middle of the run: what was committed to the log alone is kept
+#[test]
+fn the_file_alone_is_moved_away() {
+    let bench = Bench::new();
+    let store = bench.open();
+    for job in 0..20 {
+        assert_parked(&park(&store, &job.to_string()));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    assert_eq!(runtime.block_on(store.count(Filter::all())).unwrap(), 20, "and somebody reads it");
+    std::fs::rename(bench.path(), bench.directory.path().join("moved")).unwrap();
+    assert_parked(&park(&store, "new"));
+    let aside = store.set_aside_files();
+    assert_eq!(aside.len(), 1);
+    drop(store);
+    assert_eq!(parkings(&bench.path()).len(), 1);
+    // File and log together again.
+    let log = aside[0].to_str().unwrap();
+    std::fs::rename(bench.directory.path().join("moved"), log.strip_suffix("-wal").unwrap()).unwrap();
+    assert_eq!(parkings(Path::new(log.strip_suffix("-wal").unwrap())).len(), 20);
+}
+
+// D7: damage that shows while the store runs, with a reader open
+#[test]
+fn the_file_becomes_corrupt() {
+    let bench = Bench::new();
+    let store = bench.open();
+    assert_parked(&park(&store, "before"));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    assert_eq!(runtime.block_on(store.count(Filter::all())).unwrap(), 1);
+    // By another process: this one must not open and close the file. The log is emptied first, so that the file counts.
+    let script = "sqlite3 \"$0\" 'PRAGMA wal_checkpoint(TRUNCATE)' > /dev/null && \
+                  dd if=/dev/zero of=\"$0\" bs=4096 seek=1 count=40 conv=notrunc status=none && \
+                  sqlite3 \"$0\" 'PRAGMA user_version = 1'";
+    let status = Command::new("sh").args(["-c", script]).arg(bench.path()).status().unwrap();
+    assert!(status.success());
+    // It shows when the log is written, so whether it was done is not known.
+    assert_spilled(&park(&store, "a"), StoreErrorKind::Unknown);
+    bench.pass(5, &store);
+    bench.pass(10, &store);
+    assert!(!store.is_down());
+    assert_eq!((store.set_aside_files().len(), bench.spilled()), (1, 0));
+    assert_eq!(parkings(&bench.path()).len(), 1);
 }

@@ -7,6 +7,7 @@
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::error::OpenError;
@@ -26,8 +27,8 @@ pub(crate) fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// Makes missing directories (0700) and an empty file (0600); one that is there stays as it is.
-pub(crate) fn create(path: &Path) -> Result<(), OpenError> {
+/// Makes missing directories, for their owner alone.
+pub(crate) fn create_directory(path: &Path) -> Result<(), OpenError> {
     let directory = directory_of(path);
     if !directory.is_dir() {
         let mut builder = DirBuilder::new();
@@ -36,6 +37,11 @@ pub(crate) fn create(path: &Path) -> Result<(), OpenError> {
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(directory).map_err(OpenError::io("create the directory", directory))?;
     }
+    Ok(())
+}
+
+/// Makes an empty file, for its owner alone; one that is there stays as it is.
+pub(crate) fn create(path: &Path) -> Result<(), OpenError> {
     match private(OpenOptions::new().write(true).create_new(true)).open(path) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -72,44 +78,59 @@ impl FileIdentity {
     }
 }
 
-/// `X.lock`, held shared by every opener and exclusively by whoever sets the file aside.
-#[derive(Debug)]
+/// `X.lock`, held shared by every opener and exclusively by whoever sets the file aside. A store's writer and reader hold
+/// it together: they must not keep each other from it.
+#[derive(Debug, Default)]
 pub(crate) struct OpenerLock {
-    file: File,
+    held: Mutex<Option<(FileIdentity, File)>>,
 }
 
 impl OpenerLock {
-    /// Takes the shared lock, waiting at most `limit` for somebody who is setting the file aside.
-    pub(crate) fn shared(path: &Path, limit: Duration) -> Result<Self, OpenError> {
+    /// Takes the shared lock, unless it is held, waiting at most `limit` for somebody who is setting the file aside.
+    pub(crate) fn hold(&self, path: &Path, limit: Duration) -> Result<(), OpenError> {
         let lock = beside(path, ".lock");
-        let file = private(OpenOptions::new().read(true).write(true).create(true).truncate(false))
-            .open(&lock)
-            .map_err(OpenError::io("open the lock file", &lock))?;
-        wait_shared(&file, &lock, limit)?;
-        Ok(Self { file })
+        self.hold_by(&lock, limit, || {
+            private(OpenOptions::new().read(true).write(true).create(true).truncate(false))
+                .open(&lock)
+                .map_err(OpenError::io("open the lock file", &lock))
+                .map(Some)
+        })
     }
 
     /// The same for somebody who only reads: nothing is created, and without a lock file there is no lock.
-    pub(crate) fn shared_if_there(path: &Path, limit: Duration) -> Result<Option<Self>, OpenError> {
+    pub(crate) fn hold_if_there(&self, path: &Path, limit: Duration) -> Result<(), OpenError> {
         let lock = beside(path, ".lock");
-        match File::open(&lock) {
-            Ok(file) => {
-                wait_shared(&file, &lock, limit)?;
-                Ok(Some(Self { file }))
-            }
-            Err(_) => Ok(None),
+        self.hold_by(&lock, limit, || Ok(File::open(&lock).ok()))
+    }
+
+    fn hold_by(
+        &self,
+        lock: &Path,
+        limit: Duration,
+        open: impl FnOnce() -> Result<Option<File>, OpenError>,
+    ) -> Result<(), OpenError> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        // A lock file that was replaced with its directory is nobody's any more.
+        if held.as_ref().is_some_and(|(identity, _)| FileIdentity::of(lock) == Some(*identity)) {
+            return Ok(());
         }
+        *held = None;
+        if let Some(file) = open()? {
+            wait_shared(&file, lock, limit)?;
+            *held = FileIdentity::of(lock).map(|identity| (identity, file));
+        }
+        Ok(())
     }
 
     /// Runs `f` under the exclusive lock and goes back to the shared one. `None`: others have the file open.
     pub(crate) fn exclusively<T>(&self, f: impl FnOnce() -> T) -> Option<T> {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, file) = held.as_ref()?;
         // The conversion is not atomic: the caller looks again, inside `f`, whether there is still something to do.
-        let taken = self.file.try_lock().is_ok();
-        let value = taken.then(f);
-        // Nobody else waits for the exclusive lock (it is only ever tried), so this cannot hang.
-        if self.file.lock_shared().is_err() {
-            // A kernel that refuses a lock it has just given leaves this opener unlocked; its inode check still guards it.
-        }
+        let value = file.try_lock().is_ok().then(f);
+        // Nobody waits for the exclusive lock (it is only ever tried), so this cannot hang. A kernel that refuses a lock it
+        // has just given leaves this opener unlocked; the check of the file's identity still guards it.
+        let _shared = file.lock_shared();
         value
     }
 }
@@ -125,6 +146,11 @@ fn wait_shared(file: &File, lock: &Path, limit: Duration) -> Result<(), OpenErro
     }
 }
 
+/// A log whose file is gone: a fresh file would make SQLite delete it, with the letters that are in it alone.
+pub(crate) fn has_orphan_log(path: &Path) -> bool {
+    !path.exists() && std::fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0)
+}
+
 /// Renames the file and what belongs to it, all or none, so that SQLite opens the set-aside copy with its own log.
 /// Returns the new name of the main file.
 pub(crate) fn set_aside(path: &Path, stamp: &str) -> io::Result<PathBuf> {
@@ -138,7 +164,7 @@ pub(crate) fn set_aside(path: &Path, stamp: &str) -> io::Result<PathBuf> {
         let (from, to) = (beside(path, suffix), beside(&target, suffix));
         match std::fs::rename(&from, &to) {
             Ok(()) => done.push((from, to)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !suffix.is_empty() => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound && (!suffix.is_empty() || !done.is_empty()) => {}
             Err(error) => {
                 for (from, to) in done.into_iter().rev() {
                     std::fs::rename(to, from)?;
@@ -150,17 +176,21 @@ pub(crate) fn set_aside(path: &Path, stamp: &str) -> io::Result<PathBuf> {
     Ok(target)
 }
 
-/// The set-aside files of a store, oldest first.
+/// The set-aside files of a store, oldest first. A log stands for itself only where its file is gone.
 pub(crate) fn set_aside_files(path: &Path) -> Vec<PathBuf> {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
     let prefix = format!("{name}.corrupt-");
-    let Ok(entries) = std::fs::read_dir(directory_of(path)) else { return Vec::new() };
+    let directory = directory_of(path);
+    let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
+    let stands_for_itself = |found: &str| match found.strip_suffix("-wal") {
+        Some(main) => !directory.join(main).exists(),
+        None => !found.ends_with("-shm") && !found.ends_with("-journal"),
+    };
     let mut found: Vec<PathBuf> = entries
         .filter_map(Result::ok)
         .filter(|entry| {
-            entry.file_name().to_str().is_some_and(|found| {
-                found.starts_with(&prefix) && !["-wal", "-shm", "-journal"].iter().any(|suffix| found.ends_with(suffix))
-            })
+            let name = entry.file_name();
+            name.to_str().is_some_and(|name| name.starts_with(&prefix) && stands_for_itself(name))
         })
         .map(|entry| entry.path())
         .collect();

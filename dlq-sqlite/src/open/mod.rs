@@ -10,11 +10,11 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use retry_runtime::error::StoreErrorKind;
+use retry_runtime::error::{StoreError, StoreErrorKind};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::config::Settings;
+use crate::config::{Access, Settings};
 use crate::error::OpenError;
 use files::{FileIdentity, OpenerLock};
 use schema::Found;
@@ -32,60 +32,92 @@ pub(crate) struct Writer {
     pub(crate) identity: FileIdentity,
     /// A corrupt file that was set aside on the way.
     pub(crate) set_aside: Option<PathBuf>,
-    // Held, not read: it keeps others from setting the file aside.
-    _lock: OpenerLock,
+}
+
+impl Writer {
+    /// Closes the connection without touching the file: what is in the log stays there.
+    pub(crate) fn abandon(self) {
+        // A connection that refuses the setting closes as it likes.
+        let _kept = keep_log_on_close(&self.connection, true);
+    }
 }
 
 /// A connection that cannot write.
 pub(crate) struct Reader {
     pub(crate) connection: Connection,
     pub(crate) identity: FileIdentity,
-    _lock: Option<OpenerLock>,
 }
 
 /// Opens for writing, creating the file where that is allowed. `stamp` names a file that has to be set aside.
-pub(crate) fn writer(settings: &Settings, stamp: &str) -> Result<Writer, OpenError> {
+pub(crate) fn writer(settings: &Settings, lock: &OpenerLock, stamp: &str) -> Result<Writer, OpenError> {
     let _one_at_a_time = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
     let path = &settings.path;
     if !settings.network_file_system {
         refuse_network(settings)?;
     }
-    if settings.create {
+    if settings.access == Access::Create {
+        files::create_directory(path)?;
+        lock.hold(path, settings.busy_limit)?;
+        let aside = set_orphan_log_aside(settings, lock, stamp)?;
         files::create(path)?;
+        open_or_set_aside(settings, lock, stamp, aside)
     } else {
         must_be_there(settings)?;
+        lock.hold(path, settings.busy_limit)?;
+        open_or_set_aside(settings, lock, stamp, None)
     }
-    let lock = OpenerLock::shared(path, settings.busy_limit)?;
-    let mut set_aside = None;
-    let (connection, identity) = match connect_patiently(settings) {
-        Err(error) if error.kind() == StoreErrorKind::Corrupt => {
-            let moved = lock.exclusively(|| match connect_patiently(settings) {
-                Err(again) if again.kind() == StoreErrorKind::Corrupt => {
-                    let moved = files::set_aside(path, stamp).map_err(OpenError::io("set aside the corrupt", path))?;
-                    files::create(path)?;
-                    connect_patiently(settings).map(|opened| (opened, Some(moved)))
-                }
-                other => other.map(|opened| (opened, None)),
-            });
-            // Somebody else has it open: it is left alone.
-            let (opened, moved) = moved.ok_or(error)??;
-            set_aside = moved;
-            opened
-        }
-        other => other?,
+}
+
+fn open_or_set_aside(
+    settings: &Settings,
+    lock: &OpenerLock,
+    stamp: &str,
+    set_aside: Option<PathBuf>,
+) -> Result<Writer, OpenError> {
+    let corrupt = match connect_patiently(settings) {
+        Err(error) if error.kind() == StoreErrorKind::Corrupt => error,
+        other => return other.map(|(connection, identity)| Writer { connection, identity, set_aside }),
     };
-    Ok(Writer { connection, identity, set_aside, _lock: lock })
+    let path = &settings.path;
+    let opened = lock.exclusively(|| match connect_patiently(settings) {
+        Err(again) if again.kind() == StoreErrorKind::Corrupt => {
+            let moved = files::set_aside(path, stamp).map_err(OpenError::io("set aside the corrupt", path))?;
+            files::create(path)?;
+            connect_patiently(settings).map(|opened| (opened, Some(moved)))
+        }
+        other => other.map(|opened| (opened, None)),
+    });
+    // Where somebody else has it open, it is left alone.
+    let ((connection, identity), moved) = opened.ok_or(corrupt)??;
+    Ok(Writer { connection, identity, set_aside: moved.or(set_aside) })
+}
+
+fn set_orphan_log_aside(settings: &Settings, lock: &OpenerLock, stamp: &str) -> Result<Option<PathBuf>, OpenError> {
+    let path = &settings.path;
+    if !files::has_orphan_log(path) {
+        return Ok(None);
+    }
+    let moved = lock.exclusively(|| {
+        if !files::has_orphan_log(path) {
+            return Ok(None);
+        }
+        files::set_aside(path, stamp).map(Some).map_err(OpenError::io("set aside the log of", path))
+    });
+    moved.unwrap_or_else(|| {
+        let message = format!("`{}` is gone, its log is there, and others have it open", path.display());
+        Err(OpenError::Store(StoreError::new(StoreErrorKind::Corrupt, message)))
+    })
 }
 
 /// Opens for reading. Nothing is created, changed or set aside.
-pub(crate) fn reader(settings: &Settings) -> Result<Reader, OpenError> {
+pub(crate) fn reader(settings: &Settings, lock: &OpenerLock) -> Result<Reader, OpenError> {
     let _one_at_a_time = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
     let path = &settings.path;
     must_be_there(settings)?;
     if !settings.network_file_system {
         refuse_network(settings)?;
     }
-    let lock = OpenerLock::shared_if_there(path, settings.busy_limit)?;
+    lock.hold_if_there(path, settings.busy_limit)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(OpenError::sqlite("open for reading", path))?;
     let identity = FileIdentity::of(path).ok_or_else(|| OpenError::Missing(path.clone()))?;
@@ -95,7 +127,7 @@ pub(crate) fn reader(settings: &Settings) -> Result<Reader, OpenError> {
         Found::Ours(_) | Found::NewerReadable(_) => {}
     }
     connection.set_prepared_statement_cache_capacity(64);
-    Ok(Reader { connection, identity, _lock: lock })
+    Ok(Reader { connection, identity })
 }
 
 fn refuse_network(settings: &Settings) -> Result<(), OpenError> {
@@ -138,7 +170,7 @@ fn connect(settings: &Settings) -> Result<(Connection, FileIdentity), OpenError>
     keep_log_on_close(&connection, true).map_err(OpenError::sqlite("prepare", path))?;
     let found = schema::look(&connection, settings)?;
     if found == Found::New {
-        if !settings.create {
+        if settings.access != Access::Create {
             return Err(OpenError::Empty(path.clone()));
         }
         pragmas::before_first_table(&connection, settings)?;
@@ -175,7 +207,7 @@ fn quick_check(connection: &Connection, settings: &Settings) -> Result<(), OpenE
         return Ok(());
     }
     let message = format!("`{}` is damaged: {verdict}", path.display());
-    Err(OpenError::Store(retry_runtime::error::StoreError::new(StoreErrorKind::Corrupt, message)))
+    Err(OpenError::Store(StoreError::new(StoreErrorKind::Corrupt, message)))
 }
 
 #[cfg(all(test, unix))]

@@ -7,6 +7,17 @@ use rusqlite::types::Value;
 
 use super::*;
 
+/// Each opener by itself, as processes are.
+fn writer(settings: &Settings, stamp: &str) -> Result<(Writer, OpenerLock), OpenError> {
+    let lock = OpenerLock::default();
+    super::writer(settings, &lock, stamp).map(|writer| (writer, lock))
+}
+
+fn reader(settings: &Settings) -> Result<(Reader, OpenerLock), OpenError> {
+    let lock = OpenerLock::default();
+    super::reader(settings, &lock).map(|reader| (reader, lock))
+}
+
 fn settings(path: &Path) -> Settings {
     Settings { busy_limit: std::time::Duration::from_millis(200), ..Settings::new(path.to_owned()) }
 }
@@ -24,7 +35,7 @@ fn mode(path: &Path) -> u32 {
 fn a_new_store_has_its_settings_and_its_modes() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a/b/jobs.db");
-    let writer = writer(&settings(&path), "t").unwrap();
+    let (writer, _lock) = writer(&settings(&path), "t").unwrap();
     let c = &writer.connection;
     assert_eq!(one::<String>(c, "PRAGMA journal_mode"), "wal");
     assert_eq!(one::<i64>(c, "PRAGMA synchronous"), 2);
@@ -44,7 +55,7 @@ fn a_new_store_has_its_settings_and_its_modes() {
 fn normal_durability_is_set_and_read_back() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("jobs.db");
-    let writer = writer(&Settings { durability: crate::Durability::Normal, ..settings(&path) }, "t").unwrap();
+    let (writer, _lock) = writer(&Settings { durability: crate::Durability::Normal, ..settings(&path) }, "t").unwrap();
     assert_eq!(one::<i64>(&writer.connection, "PRAGMA synchronous"), 1);
 }
 
@@ -53,7 +64,7 @@ fn normal_durability_is_set_and_read_back() {
 fn the_network_override_takes_the_exclusive_mode() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("jobs.db");
-    let writer = writer(&Settings { network_file_system: true, ..settings(&path) }, "t").unwrap();
+    let (writer, _lock) = writer(&Settings { network_file_system: true, ..settings(&path) }, "t").unwrap();
     assert_eq!(one::<String>(&writer.connection, "PRAGMA journal_mode"), "delete");
     assert_eq!(one::<String>(&writer.connection, "PRAGMA locking_mode"), "exclusive");
 }
@@ -62,7 +73,7 @@ fn the_network_override_takes_the_exclusive_mode() {
 #[test]
 fn the_views_have_the_promised_columns() {
     let directory = tempfile::tempdir().unwrap();
-    let writer = writer(&settings(&directory.path().join("jobs.db")), "t").unwrap();
+    let (writer, _lock) = writer(&settings(&directory.path().join("jobs.db")), "t").unwrap();
     for (view, columns) in [
         (
             "dead_letter",
@@ -81,7 +92,7 @@ fn the_views_have_the_promised_columns() {
 #[test]
 fn schema_1_has_every_table_and_they_are_strict() {
     let directory = tempfile::tempdir().unwrap();
-    let writer = writer(&settings(&directory.path().join("jobs.db")), "t").unwrap();
+    let (writer, _lock) = writer(&settings(&directory.path().join("jobs.db")), "t").unwrap();
     for table in [
         "letter",
         "payload",
@@ -109,7 +120,7 @@ fn schema_1_has_every_table_and_they_are_strict() {
 #[test]
 fn checks_reject_half_set_rows() {
     let directory = tempfile::tempdir().unwrap();
-    let writer = writer(&settings(&directory.path().join("jobs.db")), "t").unwrap();
+    let (writer, _lock) = writer(&settings(&directory.path().join("jobs.db")), "t").unwrap();
     let insert = |state: &str, owner: &str, lease: &str, closed: &str| {
         writer.connection.execute_batch(&format!(
             "INSERT INTO letter(id, scope, kind, job_id, state, reason, disposition, error_class, error_type, \
@@ -142,19 +153,19 @@ fn reading_creates_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("jobs.db");
     assert!(matches!(reader(&settings(&path)), Err(OpenError::Missing(_))));
-    assert!(matches!(writer(&Settings { create: false, ..settings(&path) }, "t"), Err(OpenError::Missing(_))));
+    assert!(matches!(writer(&Settings { access: Access::Write, ..settings(&path) }, "t"), Err(OpenError::Missing(_))));
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     std::fs::write(&path, "").unwrap();
     assert!(matches!(reader(&settings(&path)), Err(OpenError::Empty(_))));
-    assert!(matches!(writer(&Settings { create: false, ..settings(&path) }, "t"), Err(OpenError::Empty(_))));
+    assert!(matches!(writer(&Settings { access: Access::Write, ..settings(&path) }, "t"), Err(OpenError::Empty(_))));
 }
 
 #[test]
 fn a_reader_cannot_write() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("jobs.db");
-    let _writer = writer(&settings(&path), "t").unwrap();
-    let reader = reader(&settings(&path)).unwrap();
+    let (_writer, _lock) = writer(&settings(&path), "t").unwrap();
+    let (reader, _reading) = reader(&settings(&path)).unwrap();
     assert!(reader.connection.execute_batch("INSERT INTO meta VALUES('x', 1)").is_err());
 }
 
@@ -178,7 +189,7 @@ fn a_newer_file_opens_when_it_says_that_it_can_be_read() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("jobs.db");
     let newer = |min_reader: i64| {
-        let writer = writer(&settings(&path), "t").unwrap();
+        let (writer, _lock) = writer(&settings(&path), "t").unwrap();
         writer.connection.execute("UPDATE meta SET value = ?1 WHERE key = 'min_reader_version'", [min_reader]).unwrap();
         writer.connection.pragma_update(None, "user_version", 99).unwrap();
     };
@@ -203,14 +214,14 @@ fn many_can_create_one_store_together() {
             });
         }
     });
-    let writer = writer(&settings, "t").unwrap();
+    let (writer, _lock) = writer(&settings, "t").unwrap();
     assert_eq!(one::<i64>(&writer.connection, "SELECT count(*) FROM meta"), 1);
 }
 
 /// A store whose newest commit is only in its log, closed as a crash would leave it.
 fn crashed_store(path: &Path) {
     let staging = path.with_extension("staging");
-    let writer = writer(&settings(&staging), "t").unwrap();
+    let (writer, _lock) = writer(&settings(&staging), "t").unwrap();
     writer.connection.execute_batch("INSERT INTO meta VALUES('committed', 1)").unwrap();
     std::fs::copy(&staging, path).unwrap();
     std::fs::copy(files::beside(&staging, "-wal"), files::beside(path, "-wal")).unwrap();
@@ -223,7 +234,7 @@ fn a_corrupt_file_is_set_aside_with_its_log() {
     let path = directory.path().join("jobs.db");
     std::fs::write(&path, "this is not a database at all, whatever its name says".repeat(200)).unwrap();
     std::fs::write(files::beside(&path, "-wal"), "a log").unwrap();
-    let opened = writer(&settings(&path), "1").unwrap();
+    let (opened, _lock) = writer(&settings(&path), "1").unwrap();
     let aside = opened.set_aside.unwrap();
     assert_eq!(aside, files::beside(&path, ".corrupt-1"));
     assert!(std::fs::read(&aside).unwrap().starts_with(b"this is not"));
@@ -237,7 +248,7 @@ fn a_crashed_store_is_not_corrupt() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("jobs.db");
     crashed_store(&path);
-    let writer = writer(&settings(&path), "t").unwrap();
+    let (writer, _lock) = writer(&settings(&path), "t").unwrap();
     assert_eq!(writer.set_aside, None);
     assert_eq!(one::<Value>(&writer.connection, "SELECT value FROM meta WHERE key = 'committed'"), Value::Integer(1));
 }
@@ -247,13 +258,14 @@ fn a_crashed_store_is_not_corrupt() {
 fn a_corrupt_file_that_others_hold_is_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("jobs.db");
-    let other = OpenerLock::shared(&path, std::time::Duration::ZERO).unwrap();
+    let other = OpenerLock::default();
+    other.hold(&path, std::time::Duration::ZERO).unwrap();
     std::fs::write(&path, "no database".repeat(1000)).unwrap();
     let error = writer(&settings(&path), "t").err().unwrap();
     assert_eq!(error.kind(), StoreErrorKind::Corrupt);
     assert!(files::set_aside_files(&path).is_empty());
     drop(other);
-    assert!(writer(&settings(&path), "t").unwrap().set_aside.is_some());
+    assert!(writer(&settings(&path), "t").unwrap().0.set_aside.is_some());
 }
 
 #[test]
@@ -266,5 +278,23 @@ fn a_damaged_page_is_found_when_a_small_file_is_opened() {
         *byte = 0;
     }
     std::fs::write(&path, bytes).unwrap();
-    assert!(writer(&settings(&path), "t").unwrap().set_aside.is_some());
+    assert!(writer(&settings(&path), "t").unwrap().0.set_aside.is_some());
+}
+
+// D7: a fresh file beside a log without its file would make SQLite delete the log
+#[test]
+fn a_log_without_its_file_is_set_aside() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("jobs.db");
+    crashed_store(&path);
+    std::fs::rename(&path, directory.path().join("moved.db")).unwrap();
+    let log = std::fs::read(files::beside(&path, "-wal")).unwrap();
+    let (opened, _lock) = writer(&settings(&path), "1").unwrap();
+    assert_eq!(opened.set_aside, Some(files::beside(&path, ".corrupt-1")));
+    assert_eq!(std::fs::read(files::beside(&path, ".corrupt-1-wal")).unwrap(), log);
+    assert_eq!(files::set_aside_files(&path), [files::beside(&path, ".corrupt-1-wal")]);
+    // File and log together again: nothing is lost.
+    std::fs::rename(directory.path().join("moved.db"), files::beside(&path, ".corrupt-1")).unwrap();
+    let (salvaged, _lock) = writer(&settings(&files::beside(&path, ".corrupt-1")), "2").unwrap();
+    assert_eq!(one::<Value>(&salvaged.connection, "SELECT value FROM meta WHERE key = 'committed'"), Value::Integer(1));
 }

@@ -14,8 +14,9 @@ use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::observe::Notice;
 use retry_runtime::reply::{Answer, Reply};
 
-use crate::config::{Settings, SqliteOptions};
+use crate::config::{Access, Settings, SqliteOptions};
 use crate::error::OpenError;
+use crate::open::files::OpenerLock;
 use crate::reader::Reader;
 use crate::rows::Tx;
 use crate::worker::leases::Leases;
@@ -61,28 +62,30 @@ impl SqliteStore {
     }
 
     pub(crate) fn start(options: SqliteOptions) -> Result<Self, OpenError> {
-        let SqliteOptions { settings, clock, scope, read_only, spill_dirs } = options;
-        let opened = if read_only {
-            // The check that there is something to read; the connection goes to the thread that reads.
-            Err(StoreError::new(
-                StoreErrorKind::ReadOnly,
-                format!("`{}` was opened for reading", settings.path.display()),
-            ))
-        } else {
-            degrade(&settings, open::writer(&settings, &worker::stamp(clock.now())))?
-        };
-        let first = if read_only { Some(open::reader(&settings)?) } else { None };
-        if let Ok(link) = &opened {
-            worker::say_set_aside(link);
-        }
+        let SqliteOptions { settings, clock, scope, spill_dirs } = options;
         let path = settings.path.clone();
-        let reader = Reader::start(settings.clone(), first)?;
         let spill = match spill_dirs {
             Some(directories) => Spill::in_dirs(path.file_name().unwrap_or("store".as_ref()), directories),
             None => Spill::beside(&path),
         };
-        let reserve = Reserve::beside(&path);
-        let shared = Arc::new(Shared { queue: Queue::default(), down: AtomicBool::new(false), spill, reserve });
+        let shared = Arc::new(Shared {
+            queue: Queue::default(),
+            down: AtomicBool::new(false),
+            spill,
+            reserve: Reserve::beside(&path),
+            lock: OpenerLock::default(),
+        });
+        // The check that there is something to read; the connection goes to the thread that reads.
+        let first = if settings.access == Access::Read { Some(open::reader(&settings, &shared.lock)?) } else { None };
+        let opened = if settings.access == Access::Read {
+            Err(StoreError::new(StoreErrorKind::ReadOnly, format!("`{}` was opened for reading", path.display())))
+        } else {
+            degrade(&settings, open::writer(&settings, &shared.lock, &worker::stamp(clock.now())))?
+        };
+        if let Ok(link) = &opened {
+            worker::say_set_aside(link);
+        }
+        let reader = Reader::start(settings.clone(), Arc::clone(&shared), first)?;
         let worker = Worker::new(Arc::clone(&shared), settings, clock.clone(), scope.clone(), opened);
         let thread = std::thread::Builder::new()
             .name("dlq-sqlite-write".to_owned())
@@ -152,7 +155,7 @@ fn degrade(
                 OpenError::Io { .. } => matches!(error.kind(), StoreErrorKind::Full | StoreErrorKind::ReadOnly),
                 _ => false,
             };
-            if !passing || !settings.path.is_file() {
+            if !passing || !(settings.path.is_file() || open::files::has_orphan_log(&settings.path)) {
                 return Err(error);
             }
             let error = StoreError::from(error);

@@ -77,26 +77,30 @@ pub(crate) fn alone(
             each.push(Err(again(error)));
             continue;
         }
-        let result = one(connection, busy_until, || run(index));
-        if let Err((error, true)) = &result {
-            broken = Some(again(error));
-        }
-        each.push(result.map_err(|(error, _)| error));
+        each.push(one(connection, busy_until, || run(index)).map_err(|failed| {
+            broken = failed.of_the_store;
+            failed.answer
+        }));
     }
     Outcome { each, broken }
 }
 
-/// The error of one operation, and whether it is the store's.
-type Failed = (StoreError, bool);
+struct Failed {
+    /// For whoever asked for the operation.
+    answer: StoreError,
+    /// What it says about the store, if anything.
+    of_the_store: Option<StoreError>,
+}
 
 fn one(connection: &Connection, busy_until: Instant, run: impl FnOnce() -> rusqlite::Result<()>) -> Result<(), Failed> {
-    begin(connection, busy_until).map_err(|error| (error, true))?;
+    begin(connection, busy_until).map_err(|error| Failed { answer: again(&error), of_the_store: Some(error) })?;
     if let Err(error) = run() {
         roll_back(connection);
-        let of_the_store = is_of_the_store(kind_of(&error));
-        return Err((from_sqlite("the change was undone", error), of_the_store));
+        let answer = from_sqlite("the change was undone", error);
+        let of_the_store = is_of_the_store(answer.kind()).then(|| again(&answer));
+        return Err(Failed { answer, of_the_store });
     }
-    commit(connection, busy_until).map_err(|error| (uncertain(&error), true))
+    commit(connection, busy_until).map_err(|error| Failed { answer: uncertain(&error), of_the_store: Some(error) })
 }
 
 enum Step {

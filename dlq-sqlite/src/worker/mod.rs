@@ -15,9 +15,9 @@ use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::observe::Notice;
 use retry_runtime::reply::Answer;
 
-use crate::config::Settings;
+use crate::config::{Access, Settings};
 use crate::open;
-use crate::open::files::FileIdentity;
+use crate::open::files::{FileIdentity, OpenerLock};
 use crate::park::{Origin, park};
 use crate::rows::Tx;
 use batch::{Outcome, again};
@@ -34,6 +34,7 @@ pub(crate) struct Shared {
     pub(crate) down: AtomicBool,
     pub(crate) spill: Spill,
     pub(crate) reserve: Reserve,
+    pub(crate) lock: OpenerLock,
 }
 
 pub(crate) struct Worker {
@@ -99,7 +100,7 @@ impl Worker {
                 break;
             }
             // A store that is being closed has no time for anything but what waits.
-            let upkeep = taken.closing.is_none();
+            let upkeep = taken.closing.is_none() && self.settings.access != Access::Read;
             if upkeep {
                 self.upkeep_before();
             }
@@ -121,6 +122,10 @@ impl Worker {
         if closing.is_some_and(|end| Instant::now() >= end) {
             let because = StoreError::new(StoreErrorKind::Closed, "the store was closed before this could be written");
             return self.refuse(commands, &because);
+        }
+        if self.settings.access == Access::Read {
+            let message = format!("`{}` was opened for reading", self.settings.path.display());
+            return self.refuse(commands, &StoreError::new(StoreErrorKind::ReadOnly, message));
         }
         if let Err(because) = self.check_link() {
             return self.refuse(commands, &because);
@@ -173,12 +178,19 @@ impl Worker {
         if moved {
             let path = self.settings.path.display();
             Notice::warning("store_moved", "", format!("`{path}` was replaced or removed; it is opened again")).say();
-            self.link = None;
+            self.abandon_link();
         }
         if self.link.is_none() {
             self.reopen().inspect_err(|error| self.note(Some(error)))?;
         }
         Ok(())
+    }
+
+    /// Closes the connection as it is: the file is not its own any more, or not to be trusted with what the log holds.
+    fn abandon_link(&mut self) {
+        if let Some(link) = self.link.take() {
+            link.abandon();
+        }
     }
 
     /// Opens the file again. A directory that is gone is not made again: its file system may only be away.
@@ -188,7 +200,7 @@ impl Worker {
             let message = format!("the directory `{}` is gone", directory.display());
             return Err(StoreError::new(StoreErrorKind::Unavailable, message));
         }
-        let link = open::writer(&self.settings, &stamp(self.now))?;
+        let link = open::writer(&self.settings, &self.shared.lock, &stamp(self.now))?;
         say_set_aside(&link);
         self.link = Some(link);
         Ok(())

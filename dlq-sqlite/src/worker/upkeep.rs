@@ -9,6 +9,7 @@ use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::observe::Notice;
 
 use super::{Worker, batch, until};
+use crate::config::Access;
 use crate::park::{Origin, park};
 use crate::rows::Tx;
 use crate::{claim, counters};
@@ -26,6 +27,9 @@ fn me() -> Actor {
 impl Worker {
     /// How long there is nothing to do.
     pub(super) fn idle_for(&self) -> Option<Duration> {
+        if self.settings.access == Access::Read {
+            return None;
+        }
         let now = self.clock.now();
         // Leases cannot be extended while the store is down: the next probe comes first.
         let leases = if self.outage.because().is_some() { None } else { self.leases.next() };
@@ -73,7 +77,7 @@ impl Worker {
         // What is only busy or full is still the right file on the right connection.
         let kind = self.outage.because().map(StoreError::kind);
         if !matches!(kind, Some(StoreErrorKind::Busy | StoreErrorKind::Full)) {
-            self.link = None;
+            self.abandon_link();
         }
         let result = match &self.link {
             Some(_) => Ok(()),
