@@ -1,5 +1,7 @@
 //! One engine behind every face: the same scripted outcomes through the attribute (async and blocking), `retrying!` (async
 //! and blocking) and the builder (async and blocking) give the same result, the same waits and the same history.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)] // a helper of a test fails as a test does
+#![allow(clippy::type_complexity)] // a history as plain data, to be compared
 
 use std::cell::Cell;
 use std::time::Duration;

@@ -1,9 +1,11 @@
 //! `ledger(..)`: one call is one attempt, counted before it runs; a refused call neither parks nor falls back.
+#![allow(clippy::unwrap_used, clippy::panic)] // a helper of a test fails as a test does
+#![allow(clippy::items_after_statements)] // a function stands where it is tried
 
 use std::cell::Cell;
 use std::time::Duration;
 
-use retry_runtime::dead_letter::{DeadLetterStore, Filter, MemoryStore, ReplayScope};
+use retry_runtime::dead_letter::{DeadLetterStore, Filter, MemoryStore, PageRequest, ReplayScope};
 use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::ledger::{AttemptLedger, Begin, End, LedgerEntry, LedgerKey, LedgerStatus, LedgerToken};
 use retry_runtime::reply::Reply;
@@ -174,13 +176,13 @@ async fn inside_a_replay_of_the_job_ledger_and_sink_stand_aside() {
     for _ in 0..3 {
         assert!(fetch(&store, "u", &calls, &fell_back, Err(E::Busy)).await.is_err());
     }
-    let page = store.list(Filter::default(), Default::default()).await.unwrap();
+    let page = store.list(Filter::default(), PageRequest::default()).await.unwrap();
     let row = &page.rows[0];
     let runs = calls.get();
     let outcome = ReplayScope::of(row).run(fetch(&store, "u", &calls, &fell_back, Err(E::Busy))).await;
     // at the cap, and yet it ran: the replay has its own allowance; and nothing was parked beside it
     assert_eq!((outcome, calls.get()), (Err(E::Busy), runs + 2));
     assert_eq!(entry(&store, "u").await.attempts, 3);
-    let after = store.list(Filter::default(), Default::default()).await.unwrap();
+    let after = store.list(Filter::default(), PageRequest::default()).await.unwrap();
     assert_eq!((after.rows.len(), after.rows[0].attempts), (1, row.attempts));
 }

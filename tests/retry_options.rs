@@ -1,4 +1,6 @@
 //! Every option of `#[retry]`, async and blocking, on a paused clock or virtual waits.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)] // a helper of a test fails as a test does
+#![allow(clippy::unused_self, clippy::unused_async, clippy::cast_possible_truncation)] // forms of functions, small numbers
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};

@@ -54,7 +54,7 @@ fn fallback(target: &Target<'_>, names: &Names, expr: &Expr) -> TokenStream {
         Some(name) => quote_spanned! {place=>
             let #name = #private::failure(#shape, __retry_left, #record);
         },
-        None => quote_spanned!(place=> ::core::mem::drop(__retry_left);),
+        None => quote_spanned!(place=> #private::discard(__retry_left);),
     };
     let block = match bare(expr) {
         Expr::Block(block) if block.label.is_none() && block.attrs.is_empty() => {
@@ -213,7 +213,7 @@ fn around_ledger(target: &Target<'_>, names: &Names, ledger: &Ledger, inside: &T
             };
             quote_spanned! {*span=>
                 {
-                    ::core::mem::drop(__retry_refused);
+                    #private::discard(__retry_refused);
                     let __retry_out: #body = #run;
                     #private::finish(#shape, __retry_out, #record)
                 }

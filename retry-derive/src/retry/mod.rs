@@ -50,7 +50,7 @@ pub(crate) fn attribute(options: TokenStream, item: &TokenStream) -> TokenStream
         match (diag.finish(), expanded) {
             (None, Some(expanded)) => expanded,
             (errors, _) => {
-                let item = fallback::item(&item, &options);
+                let item = fallback::item(item, &options);
                 quote!(#item #errors)
             }
         }
