@@ -342,6 +342,19 @@ async fn the_summary_is_clean_or_counts_by_class() -> Outcome {
     Ok(())
 }
 
+/// Looking makes no store: a path that is wrong stays wrong.
+#[tokio::test]
+async fn no_store_is_made_by_looking() -> Outcome {
+    let pipeline = Pipeline::new(&[]).await?;
+    for command in ["summary", "replay"] {
+        let run = pipeline.go(&[command]).await?;
+        assert_eq!(run.status.code(), Some(1), "{run:?}");
+        assert!(run.stderr.contains("dead.db"), "the path is not named: {run:?}");
+    }
+    assert!(!pipeline.db.exists());
+    Ok(())
+}
+
 /// The key reaches the server in a header and nothing else, even when the server echoes it.
 #[tokio::test]
 async fn the_key_stays_in_its_header() -> Outcome {

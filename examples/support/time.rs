@@ -15,7 +15,7 @@ pub fn scaled(wait: Duration) -> Duration {
     wait.mul_f64(SCALE.get().copied().unwrap_or(1.0))
 }
 
-/// Reads a factor of the command line: finite, and above zero.
+/// Reads a factor of the command line.
 ///
 /// # Errors
 /// What is accepted, when it is something else.
