@@ -53,6 +53,18 @@ fn answer(mut stream: StreamOwned<ServerConnection, TcpStream>) -> std::io::Resu
     stream.flush()
 }
 
+/// Without any root certificate https cannot work; plain http does.
+#[tokio::test]
+async fn a_machine_without_certificates_still_speaks_http() -> Outcome {
+    let scratch = Scratch::new();
+    let mut command = example("image_archive");
+    command.env("SSL_CERT_FILE", "/nowhere").env("SSL_CERT_DIR", "/nowhere").args(["--time-scale", "0.001"]);
+    let run = run(command.arg("--db").arg(scratch.path("archive.db"))).await?;
+    assert!(run.status.success() && !run.last_line().starts_with("fetched=0"), "{run:?}");
+    assert!(run.stderr.contains("https will not work"), "{run:?}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn https_works_and_checks_the_certificate() -> Outcome {
     let scratch = Scratch::new();

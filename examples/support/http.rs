@@ -17,8 +17,14 @@ use super::time::scaled;
 pub fn client(timeout: Duration, redirects: usize) -> Result<reqwest::Client, reqwest::Error> {
     // The first one counts; a second call finds it installed.
     drop(rustls::crypto::ring::default_provider().install_default());
-    let redirects = if redirects == 0 { redirect::Policy::none() } else { redirect::Policy::limited(redirects) };
-    reqwest::Client::builder().timeout(timeout).redirect(redirects).build()
+    let builder = || {
+        let redirects = if redirects == 0 { redirect::Policy::none() } else { redirect::Policy::limited(redirects) };
+        reqwest::Client::builder().timeout(timeout).redirect(redirects)
+    };
+    builder().build().or_else(|error| {
+        eprintln!("{}: https will not work", describe(error)); // a machine without root certificates
+        builder().tls_certs_only([]).build()
+    })
 }
 
 /// How long a request may take: 30 s, scaled as waits are, but never so short that a server under load looks dead.
