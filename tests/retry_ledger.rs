@@ -96,6 +96,9 @@ async fn a_hint_too_long_is_not_due_until_then() {
     assert!(entry.next_at.is_some_and(|at| at > entry.last_seen), "{entry:?}");
     assert_eq!(fetch(&store, "u", &calls, &fell_back, Ok(Some(1))).await, Ok(None));
     assert_eq!(calls.get(), 0);
+    // a hint that was obeyed keeps nobody back
+    assert!(limited(&store, "v", Duration::from_secs(1)).await.is_err());
+    assert_eq!(store.entry(LedgerKey::new("fetch", "v")).await.unwrap().unwrap().next_at, None);
 }
 
 // D17, 5.6

@@ -10,7 +10,7 @@ use retry_runtime::dead_letter::{DeadLetter, DeadLetterSink, Parking, Payload, T
 use retry_runtime::reply::Reply;
 use retry_runtime::testing::VirtualWaits;
 use retry_runtime::{
-    Backoff, Classify, Elapsed, GaveUp, Jitter, Policy, RetryContext, StopReason, Verdict, retry, retrying,
+    Backoff, Classify, Elapsed, GaveUp, Jitter, Policy, Retry, RetryContext, StopReason, Verdict, retry, retrying,
 };
 use tokio::time::Instant;
 
@@ -191,6 +191,25 @@ async fn patterns_are_asked_before_the_verdict_counts() {
     }
 }
 
+// 5.1: a pattern replaces the disposition alone; class, code and hint are the classifier's
+#[test]
+fn the_classifier_is_asked_where_a_pattern_decides() {
+    fn classify(_: &E) -> Verdict {
+        Verdict::retryable("asked").code(7).retry_after(Duration::from_secs(5))
+    }
+    #[retry(context = ctx, classify = classify, max_retries = 1, stop_on(E::Busy(1)), retry_on(E::Busy(2)))]
+    fn f(ctx: &mut RetryContext, n: u32) -> Result<(), E> {
+        Err(E::Busy(n))
+    }
+    let (waits, mut ctx) = (VirtualWaits::start(), RetryContext::new());
+    for (n, reason, waited) in [(1, StopReason::Permanent, 0), (2, StopReason::Exhausted, 1)] {
+        assert!(f(&mut ctx, n).is_err());
+        let last = ctx.history().last().unwrap();
+        assert_eq!((ctx.stop_reason(), &*last.class, last.code), (Some(reason), "asked", Some(7)));
+        assert_eq!(waits.recorded(), vec![Duration::from_secs(5); waited]);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn unknown_failures_stop_unless_told_to_retry() {
     #[retry(max_retries = 1)]
@@ -260,7 +279,8 @@ async fn an_attempt_timeout_is_a_retryable_timeout() {
     async fn always() -> Result<u32, E> {
         std::future::pending().await
     }
-    #[retry(max_retries = 5, attempt_timeout = "4s", deadline = "6s")]
+    // the last attempt that the count allows: cut by the deadline, it ends with that all the same
+    #[retry(max_retries = 1, attempt_timeout = "4s", deadline = "6s")]
     async fn cut() -> Result<u32, GaveUp<E>> {
         std::future::pending().await
     }
@@ -273,6 +293,18 @@ async fn an_attempt_timeout_is_a_retryable_timeout() {
     // 4 s, a wait of 1 s, and the second attempt is cut at the deadline
     assert_eq!((gave_up.attempts(), start.elapsed().as_secs()), (2, 6));
     assert_eq!((gave_up.reason(), gave_up.last()), (StopReason::Deadline, None));
+    assert!(gave_up.to_string().contains("deadline 6s passed during an attempt"), "{gave_up}");
+}
+
+// 3.3: an attempt that is ready in the moment its time is up is not thrown away
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_ends_with_its_limit_counts() {
+    #[retry(max_retries = 0, attempt_timeout = "2s")]
+    async fn f() -> Result<u32, E> {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        Ok(7)
+    }
+    assert_eq!(f().await, Ok(7));
 }
 
 // 4.1
@@ -315,6 +347,26 @@ async fn a_panicking_classifier_returns_the_original_error() {
     assert_eq!(f(&calls).await, Err(E::Busy(1)));
     let gave_up = g(&calls).unwrap_err();
     assert_eq!((gave_up.reason(), gave_up.last()), (StopReason::ClassifierFailed, Some(&E::Busy(2))));
+}
+
+// 11.2, 5.6: nor does a text that cannot be made change the outcome, or lose the letter
+#[tokio::test(start_paused = true)]
+async fn a_panicking_display_returns_the_original_error() {
+    #[derive(Debug, PartialEq, Classify)]
+    #[classify(permanent)]
+    struct Mute;
+    impl std::fmt::Display for Mute {
+        fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            panic!("no words")
+        }
+    }
+    #[retry(name = "mute", dead_letter(sink = dlq))]
+    async fn f(dlq: &Kept) -> Result<(), Mute> {
+        Err(Mute)
+    }
+    let dlq = Kept::default();
+    assert_eq!(f(&dlq).await, Err(Mute));
+    assert!(dlq.only().error_message.contains("no words"), "{:?}", dlq.only());
 }
 
 #[test]
@@ -372,6 +424,8 @@ async fn the_fallback_runs_once_and_its_success_is_a_success() {
     for (first, second, runs, outcome, letters) in [
         (E::Busy(1), Ok(4), 1, Ok(4), 0),
         (E::Denied, Ok(4), 1, Ok(4), 0),
+        (E::Odd, Ok(4), 1, Ok(4), 0),
+        (E::Limited { after: Some(Duration::from_secs(999)) }, Ok(4), 1, Ok(4), 0),
         (E::Gone, Ok(4), 0, Err(E::Gone), 0),
         (E::Busy(1), Err(E::Gone), 1, Err(E::Gone), 0),
         (E::Busy(1), Err(E::Denied), 1, Err(E::Denied), 1),
@@ -385,6 +439,23 @@ async fn the_fallback_runs_once_and_its_success_is_a_success() {
             assert_eq!(letter.history.len(), 3);
         }
     }
+}
+
+// 9.1
+#[test]
+fn the_fallback_runs_also_after_a_deadline_and_a_failed_classifier() {
+    fn broken(_: &E) -> Verdict {
+        panic!("the classifier is broken")
+    }
+    #[retry(deadline = "1s", fallback = Ok(1))]
+    fn late() -> Result<u32, E> {
+        Err(E::Busy(0))
+    }
+    #[retry(classify = broken, fallback = Ok(2))]
+    fn misjudged() -> Result<u32, E> {
+        Err(E::Busy(0))
+    }
+    assert_eq!((late(), misjudged()), (Ok(1), Ok(2)));
 }
 
 #[test]
@@ -468,16 +539,20 @@ async fn a_zero_wait_still_yields_once() {
     async fn f(calls: &AtomicU32) -> Result<(), E> {
         Err(E::Busy(next(calls)))
     }
-    let calls = AtomicU32::new(0);
-    let start = Instant::now();
-    let mut future = std::pin::pin!(f(&calls));
-    let mut polls = 0;
-    std::future::poll_fn(|cx| {
-        polls += 1;
-        future.as_mut().poll(cx).map(drop)
-    })
-    .await;
-    assert_eq!((polls, calls.load(SeqCst), start.elapsed()), (4, 4, Duration::ZERO));
+    async fn polls(future: impl Future<Output = Result<(), E>>) -> u32 {
+        let (mut future, mut polls) = (std::pin::pin!(future), 0);
+        std::future::poll_fn(|cx| {
+            polls += 1;
+            future.as_mut().poll(cx).map(drop)
+        })
+        .await;
+        polls
+    }
+    let (calls, start) = (AtomicU32::new(0), Instant::now());
+    assert_eq!((polls(f(&calls)).await, calls.load(SeqCst)), (4, 4));
+    let policy = Policy::new().max_retries(3).base_delay(Duration::ZERO);
+    let built = Retry::new(policy).run(|| async { Err(E::Busy(0)) });
+    assert_eq!((polls(built).await, start.elapsed()), (4, Duration::ZERO));
 }
 
 #[tokio::test(start_paused = true)]

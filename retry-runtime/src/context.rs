@@ -205,6 +205,35 @@ mod tests {
         assert_eq!((context.omitted(), context.attempts(), context.retry_count()), (24, 40, 39));
     }
 
+    // 6.1
+    #[test]
+    fn a_long_message_is_cut_wherever_it_is_kept() {
+        let mut context = RetryContext::new();
+        context.begin();
+        context.begin_attempt();
+        context.failed(&Verdict::retryable("timeout"), &"slow".repeat(1000));
+        let kept =
+            context.history().iter().map(|record| &record.message).chain(context.last().map(|last| &last.message));
+        for message in kept {
+            assert!(message.len() <= crate::attempt::MAX_MESSAGE && message.contains("bytes cut"), "{}", message.len());
+        }
+    }
+
+    // 6.1: an attempt took what its body took, the waits before it left out
+    #[tokio::test(start_paused = true)]
+    async fn an_attempt_takes_as_long_as_its_body() {
+        let mut context = RetryContext::new();
+        context.begin();
+        for _ in 0..2 {
+            context.begin_attempt();
+            tokio::time::advance(Duration::from_secs(2)).await;
+            context.failed(&Verdict::retryable("timeout"), "slow");
+            tokio::time::advance(Duration::from_secs(5)).await;
+        }
+        let took: Vec<_> = context.history().iter().map(|record| record.took).collect();
+        assert_eq!(took, [Duration::from_secs(2); 2]);
+    }
+
     // B2.6
     #[test]
     fn the_map_has_three_keys() {

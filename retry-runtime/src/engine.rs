@@ -159,6 +159,7 @@ impl Packed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Jitter;
 
     fn judge(session: &mut Session, policy: &Policy, limits: Limits, verdict: Verdict, elapsed: Duration) -> Step {
         session.judge(policy, limits, &verdict, &mut || elapsed, &mut || 0)
@@ -218,6 +219,22 @@ mod tests {
             panic!("2 min is the longest hint obeyed")
         };
         assert_eq!(stop.reason, StopReason::HintTooLong);
+        let step = judge(&mut Session::new(), &policy, Limits::default(), hint(120), Duration::ZERO);
+        assert_eq!(step, Step::Wait(Duration::from_secs(120)), "the limit itself is obeyed");
+    }
+
+    // 2.2: d_n = min(c, U(b, 3 * d_(n-1))), here with the largest number drawn each time
+    #[test]
+    fn decorrelated_waits_grow_from_the_wait_before() {
+        let policy = Policy::new().max_retries(9).jitter(Jitter::Decorrelated);
+        let mut session = Session::new();
+        for wait in [3, 9, 27, 60, 60] {
+            let step = session.judge(&policy, Limits::default(), &SLOW, &mut || Duration::ZERO, &mut || u64::MAX);
+            let Step::Wait(found) = step else { panic!("{step:?}") };
+            // The wait before is kept in four bytes: rounded down by next to nothing.
+            let off = Duration::from_secs(wait).saturating_sub(found);
+            assert!(found <= Duration::from_secs(wait) && off < Duration::from_millis(1), "{found:?} for {wait} s");
+        }
     }
 
     // 5.1, 5.2

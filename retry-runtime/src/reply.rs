@@ -170,6 +170,32 @@ mod tests {
         assert_eq!(reply.wait(Duration::ZERO).ok(), Some(3));
     }
 
+    struct Woken(std::sync::atomic::AtomicBool);
+
+    impl std::task::Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, std::sync::atomic::Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn whoever_waits_is_woken_by_an_answer_and_by_its_absence() {
+        for answered in [true, false] {
+            let woken = Arc::new(Woken(false.into()));
+            let waker = Waker::from(Arc::clone(&woken));
+            let mut cx = Context::from_waker(&waker);
+            let (answer, mut reply) = Reply::pair(|| 1);
+            assert!(Pin::new(&mut reply).poll(&mut cx).is_pending());
+            if answered {
+                answer.send(1);
+            } else {
+                drop(answer);
+            }
+            assert!(woken.0.load(std::sync::atomic::Ordering::SeqCst));
+            assert_eq!(Pin::new(&mut reply).poll(&mut cx), Poll::Ready(1));
+        }
+    }
+
     #[tokio::test]
     async fn is_a_future() {
         let (answer, reply) = Reply::pair(|| 0);

@@ -519,6 +519,25 @@ fn extended_at_least(extended: &(Mutex<u32>, Condvar), n: u32) {
     assert!(!waited.timed_out(), "the lease was not extended");
 }
 
+// S1: a result that comes too late is no success.
+#[tokio::test]
+async fn a_result_after_a_forced_release_is_late() {
+    let bench = Bench::new();
+    bench.park_jobs(1);
+    let store = Arc::clone(&bench.store);
+    let replayer = bench.replayer().execute().on("fetch", move |job| {
+        let store = Arc::clone(&store);
+        async move {
+            store.release(job.letter_id, Release::Forced, Actor::new("operator", "stuck")).await.unwrap();
+            Ok::<_, ReplayError>(())
+        }
+    });
+    let report = replayer.run().await.unwrap();
+    assert_eq!((report.skipped.late, report.recovered), (1, 0), "{report}");
+    adds_up(&report);
+    assert_eq!(bench.row("job 0").await.state, LetterState::Parked);
+}
+
 // D15: a handler that blocks its thread keeps its lease.
 #[test]
 fn a_blocking_handler_keeps_its_lease() {

@@ -17,6 +17,7 @@ pub(super) fn checks<S: DeadLetterStore>() -> Vec<Check<Bench<S>>> {
         "D16" a_claim_takes_its_kinds_only,
         "D16" a_claim_without_kinds_is_refused,
         "D16" a_claim_obeys_filter_and_limit,
+        "D16" a_claim_takes_the_letters_due_longest_first,
         "D12" a_server_hint_is_obeyed_unless_forced,
         "D12" the_replay_backoff_is_obeyed_unless_ignored,
         "S1" a_claimed_letter_is_leased,
@@ -82,6 +83,21 @@ fn a_claim_obeys_filter_and_limit<S: DeadLetterStore>(bench: &Bench<S>) -> Resul
     same("letters within the limit", bench.claim(request)?.len(), 1)?;
     same("the rest", bench.claim(usual_claim())?.len(), 1)?;
     same("nothing left", bench.claim(usual_claim())?.len(), 0)
+}
+
+fn a_claim_takes_the_letters_due_longest_first<S: DeadLetterStore>(bench: &Bench<S>) -> Result<(), String> {
+    for (job, due) in [("a", Some(90)), ("b", None), ("c", Some(30)), ("d", None)] {
+        let not_before = due.map(|due| start() + seconds(due));
+        bench.park(DeadLetter { not_before, ..letter(job, start()) })?;
+    }
+    bench.time.advance(seconds(100));
+    let mut request = usual_claim();
+    request.limit = 1;
+    let mut jobs = Vec::new();
+    for _ in 0..4 {
+        jobs.extend(claimed_jobs(bench, request.clone())?);
+    }
+    same("jobs in order", jobs, names(&["b", "d", "c", "a"]))
 }
 
 fn a_server_hint_is_obeyed_unless_forced<S: DeadLetterStore>(bench: &Bench<S>) -> Result<(), String> {

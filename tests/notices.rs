@@ -1,0 +1,224 @@
+//! What an operator must hear is said, under its stable name: to a listener here, to stderr without one.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // a helper of a test fails as a test does
+
+use std::fs;
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, SystemTime};
+
+use retry_runtime::dead_letter::{
+    Actor, BlockingSink, BoxFuture, DeadLetter, DeadLetterSink, MemoryStore, Parking, Spill, Ticket, lost,
+};
+use retry_runtime::error::{StoreError, StoreErrorKind};
+use retry_runtime::ledger::{AttemptLedger, Begin, End, LedgerEntry, LedgerKey, LedgerToken};
+use retry_runtime::observe::{Level, Notice, set_listener};
+use retry_runtime::reply::Reply;
+use retry_runtime::{Classify, Policy, Retry, StopReason, Verdict, retry};
+
+/// Every notice of this process. The tests run at one time: each looks for its own operation.
+static HEARD: Mutex<Vec<Notice>> = Mutex::new(Vec::new());
+
+fn listen() {
+    static LISTENS: OnceLock<bool> = OnceLock::new();
+    assert!(LISTENS.get_or_init(|| set_listener(|notice| HEARD.lock().unwrap().push(notice.clone()))));
+}
+
+/// The notices of one name about one operation.
+fn heard(name: &str, operation: &str) -> Vec<Notice> {
+    let heard = HEARD.lock().unwrap();
+    heard.iter().filter(|notice| notice.name == name && notice.operation == operation).cloned().collect()
+}
+
+fn only(name: &str, operation: &str) -> Notice {
+    let heard = heard(name, operation);
+    assert_eq!(heard.len(), 1, "{name} [{operation}]: {heard:?}");
+    heard[0].clone()
+}
+
+#[derive(Debug, PartialEq, thiserror::Error, Classify)]
+#[error("no")]
+#[classify(permanent)]
+struct No;
+
+fn full() -> StoreError {
+    StoreError::new(StoreErrorKind::Full, "no space left")
+}
+
+// B2.5, 5.3
+#[test]
+fn a_classifier_that_panics() {
+    fn broken(_: &No) -> Verdict {
+        panic!("out of order")
+    }
+    #[retry(name = "misjudged", classify = broken)]
+    fn f() -> Result<(), No> {
+        Err(No)
+    }
+    listen();
+    assert_eq!(f(), Err(No));
+    let notice = only("classifier_failed", "misjudged");
+    assert!(notice.level == Level::Warning && notice.message.contains("out of order"), "{notice}");
+}
+
+// 2.3: once for a site, however often it is called
+#[test]
+fn settings_that_contradict_each_other() {
+    #[retry(name = "slow base", max_retries = 0, base_delay = delay)]
+    fn delays(delay: Duration) -> Result<(), No> {
+        Err(No)
+    }
+    #[retry(name = "no time", max_retries = 0, deadline = limit)]
+    fn limits(limit: Duration) -> Result<(), No> {
+        Err(No)
+    }
+    listen();
+    for _ in 0..2 {
+        assert_eq!(delays(Duration::from_secs(61)), Err(No));
+        assert_eq!(limits(Duration::ZERO), Err(No));
+        let policy = Policy::new().max_retries(0).max_delay(Duration::ZERO);
+        assert_eq!(Retry::new(policy).name("builder").run_blocking(|| Err::<(), _>(No)), Err(No));
+    }
+    for (operation, what) in [("slow base", "base_delay"), ("no time", "deadline"), ("builder", "max_delay")] {
+        let notice = only("misconfigured", operation);
+        assert!(notice.message.contains(what), "{notice}");
+    }
+}
+
+// 11.5
+#[test]
+fn a_payload_or_a_job_id_that_cannot_be_written() {
+    struct Broken;
+    impl serde::Serialize for Broken {
+        fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+            panic!("cannot be serialised")
+        }
+    }
+    impl std::fmt::Display for Broken {
+        fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            panic!("cannot be shown")
+        }
+    }
+    #[retry(name = "unwritable", dead_letter(sink = dlq, payload = Broken, job_id = Broken))]
+    fn f(dlq: &MemoryStore) -> Result<(), No> {
+        Err(No)
+    }
+    listen();
+    assert_eq!(f(&MemoryStore::new()), Err(No));
+    assert!(only("payload_failed", "unwritable").message.contains("cannot be serialised"));
+    assert!(only("letter_incomplete", "unwritable").message.contains("cannot be shown"));
+}
+
+// 11.2
+#[tokio::test]
+async fn a_letter_that_is_not_parked() {
+    struct Full;
+    impl DeadLetterSink for Full {
+        fn submit(&self, _: DeadLetter) -> Ticket {
+            Reply::ready(Parking::Lost { because: full() })
+        }
+    }
+    #[retry(name = "full", dead_letter(sink = Full))]
+    async fn f() -> Result<(), No> {
+        Err(No)
+    }
+    listen();
+    assert_eq!(f().await, Err(No));
+    assert!(only("park_failed", "full").message.contains("no space left"));
+}
+
+// B3.6, D17: begin and end
+#[test]
+fn a_ledger_that_cannot_write() {
+    struct Broken {
+        begins: bool,
+    }
+    impl AttemptLedger for Broken {
+        fn begin(&self, _: LedgerKey, _: u32) -> Reply<Result<Begin, StoreError>> {
+            Reply::ready(if self.begins { Ok(Begin::Go { attempt: 1, token: LedgerToken(0) }) } else { Err(full()) })
+        }
+        fn end(&self, _: LedgerKey, _: LedgerToken, _: End) -> Reply<Result<bool, StoreError>> {
+            Reply::ready(Err(full()))
+        }
+        fn entry(&self, _: LedgerKey) -> BoxFuture<'_, Result<Option<LedgerEntry>, StoreError>> {
+            Box::pin(async { Err(full()) })
+        }
+        fn entries(&self, _: String, _: Option<String>, _: u32) -> BoxFuture<'_, Result<Vec<LedgerEntry>, StoreError>> {
+            Box::pin(async { Err(full()) })
+        }
+        fn reset(&self, _: LedgerKey, _: Actor) -> BoxFuture<'_, Result<Option<LedgerEntry>, StoreError>> {
+            Box::pin(async { Err(full()) })
+        }
+    }
+    #[retry(name = "no begin", ledger(store = ledger, key = "k", skipped = Ok(())))]
+    fn no_begin(ledger: Broken) -> Result<(), No> {
+        Ok(())
+    }
+    #[retry(name = "no end", ledger(store = ledger, key = "k", skipped = Ok(())))]
+    fn no_end(ledger: Broken) -> Result<(), No> {
+        Ok(())
+    }
+    listen();
+    assert_eq!(no_begin(Broken { begins: false }), Ok(()));
+    assert_eq!(no_end(Broken { begins: true }), Ok(()));
+    for operation in ["no begin", "no end"] {
+        let notice = only("ledger_failed", operation);
+        assert!(notice.message.contains("no space left"), "{notice}");
+    }
+}
+
+fn letter(kind: &str) -> DeadLetter {
+    DeadLetter::new(kind, StopReason::Exhausted, SystemTime::now())
+}
+
+// 11.2, D18: the store fails, the spill fails
+#[test]
+fn a_loss() {
+    listen();
+    let dir = tempfile::tempdir().unwrap();
+    let nowhere = Spill::in_dirs("jobs", [dir.path().join("not there")]);
+    let sink = BlockingSink::with_spill(nowhere, |_| Err::<String, _>(full())).unwrap();
+    let before = lost();
+    let parking = sink.submit(letter("unlucky")).wait(Duration::from_secs(30)).unwrap();
+    assert!(matches!(parking, Parking::Lost { .. }), "{parking}");
+    assert_eq!(lost(), before + 1);
+    let notice = only("lost", "unlucky");
+    assert!(notice.level == Level::Error && notice.message.contains("exhausted"), "{notice}");
+    // and the outage itself
+    assert_eq!(only("sink_down", "").level, Level::Error);
+}
+
+// D5: beyond the bound letters are taken, and that is said once
+#[test]
+fn a_sink_that_is_too_slow() {
+    listen();
+    let dir = tempfile::tempdir().unwrap();
+    let (go, gate) = std::sync::mpsc::channel::<()>();
+    let sink = BlockingSink::new(dir.path().join("jobs"), move |letter| {
+        let _closed = gate.recv();
+        Ok::<_, StoreError>(letter.park_id.to_string())
+    })
+    .unwrap();
+    let tickets: Vec<_> = (0..1_100).map(|_| sink.submit(letter("many"))).collect();
+    assert!(sink.overflowed() > 0);
+    only("sink_behind", "");
+    drop(go);
+    for ticket in tickets {
+        assert!(ticket.wait(Duration::from_secs(30)).unwrap().is_kept());
+    }
+}
+
+// D8: a torn line is loud
+#[test]
+fn a_torn_spill_line() {
+    listen();
+    let dir = tempfile::tempdir().unwrap();
+    let spill = Spill::in_dirs("jobs", [dir.path().to_owned()]);
+    let path = spill.append(&letter("kept")).unwrap();
+    spill.append(&letter("torn")).unwrap();
+    spill.release();
+    let bytes = fs::read(&path).unwrap();
+    fs::write(&path, &bytes[..bytes.len() - 9]).unwrap();
+    let done = spill.import(|_| Ok(())).unwrap();
+    assert_eq!((done.letters, done.bad_lines), (1, 1));
+    let notice = only("spill_torn", "");
+    assert!(notice.level == Level::Error && notice.message.contains(".bad"), "{notice}");
+}

@@ -1,0 +1,116 @@
+//! Which endings leave a letter, and what stands in it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // a helper of a test fails as a test does
+
+use std::cell::Cell;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use retry_runtime::dead_letter::{DeadLetter, DeadLetterSink, Parking, Ticket};
+use retry_runtime::reply::{Answer, Reply};
+use retry_runtime::testing::VirtualWaits;
+use retry_runtime::{Disposition, GaveUp, StopReason, Verdict, retry};
+
+/// A failure that is what its verdict says.
+#[derive(Clone, Debug)]
+struct Failed(Verdict);
+
+fn verdict(failed: &Failed) -> Verdict {
+    assert!(failed.0.class != "broken", "a classifier at its end");
+    failed.0
+}
+
+/// A sink that keeps what it gets.
+#[derive(Default)]
+struct Kept(Mutex<Vec<DeadLetter>>);
+
+impl DeadLetterSink for Kept {
+    fn submit(&self, letter: DeadLetter) -> Ticket {
+        let letter_id = letter.park_id.to_string();
+        self.0.lock().unwrap().push(letter);
+        Reply::ready(Parking::Parked { letter_id })
+    }
+}
+
+#[retry(name = "job", classify = verdict, max_retries = 1, deadline = limit, dead_letter(sink = dlq))]
+fn job(dlq: &Kept, limit: Duration, outcome: Result<(), Verdict>) -> Result<(), GaveUp<Failed>> {
+    outcome.map_err(Failed)
+}
+
+const SLOW: Verdict = Verdict::retryable("slow").code(504);
+
+// 11.1, 4.1: every ending but success, gone and a refusal by the ledger
+#[test]
+fn every_ending_that_owes_something_is_parked() {
+    let (hour, second) = (Duration::from_secs(3600), Duration::from_secs(1));
+    for (outcome, limit, reason) in [
+        (Ok(()), hour, None),
+        (Err(Verdict::gone("gone").code(410)), hour, None),
+        (Err(Verdict::permanent("denied").code(403)), hour, Some(StopReason::Permanent)),
+        (Err(Verdict::unknown("odd")), hour, Some(StopReason::Unknown)),
+        (Err(SLOW), hour, Some(StopReason::Exhausted)),
+        (Err(SLOW), second, Some(StopReason::Deadline)),
+        (Err(SLOW.retry_after(hour)), hour, Some(StopReason::HintTooLong)),
+        (Err(SLOW.retry_after(second)), hour, Some(StopReason::Exhausted)),
+        (Err(Verdict::retryable("broken")), hour, Some(StopReason::ClassifierFailed)),
+    ] {
+        let (dlq, _waits) = (Kept::default(), VirtualWaits::start());
+        let gave_up = job(&dlq, limit, outcome).err();
+        let parking = gave_up.as_ref().and_then(GaveUp::parking);
+        assert_eq!(parking.is_some(), reason.is_some(), "what is parked is reported: {outcome:?}");
+        let letters = dlq.0.into_inner().unwrap();
+        assert_eq!(letters.iter().map(|letter| letter.reason).collect::<Vec<_>>(), Vec::from_iter(reason));
+        let (Some(letter), Err(verdict)) = (letters.first(), outcome) else { continue };
+        // only a hint that was not waited for keeps the letter back
+        assert_eq!(letter.not_before.is_some(), reason == Some(StopReason::HintTooLong), "{letter:?}");
+        if reason != Some(StopReason::ClassifierFailed) {
+            let shown = (letter.disposition, letter.class.as_deref(), letter.code);
+            assert_eq!(shown, (verdict.disposition, Some(verdict.class), verdict.code));
+        }
+    }
+}
+
+// B1.6: first seen and last seen
+#[test]
+fn a_letter_tells_when_the_first_attempt_failed() {
+    let (dlq, _waits) = (Kept::default(), VirtualWaits::start());
+    assert!(job(&dlq, Duration::from_secs(3600), Err(SLOW)).is_err());
+    let letter = dlq.0.into_inner().unwrap().remove(0);
+    let between = letter.failed_at.duration_since(letter.first_failed_at).unwrap();
+    assert!(between >= Duration::from_secs(1), "a wait of a second lies between: {between:?}");
+    assert_eq!((letter.attempts, letter.disposition), (2, Disposition::Retryable));
+}
+
+/// A sink that answers when it is told to.
+#[derive(Default)]
+struct Slow(Mutex<Option<Answer<Parking>>>);
+
+impl DeadLetterSink for Slow {
+    fn submit(&self, _: DeadLetter) -> Ticket {
+        let (answer, ticket) = Reply::pair(|| panic!("the call waits for the answer"));
+        *self.0.lock().unwrap() = Some(answer);
+        ticket
+    }
+}
+
+// 11.2, D5: the call ends when its letter is parked, not before
+#[tokio::test]
+async fn a_call_waits_until_its_letter_is_parked() {
+    #[retry(name = "waits", classify = verdict, dead_letter(sink = dlq))]
+    async fn waits(dlq: &Slow) -> Result<(), Failed> {
+        Err(Failed(Verdict::permanent("denied")))
+    }
+    let (dlq, ended) = (Slow::default(), Cell::new(false));
+    let call = async {
+        let outcome = waits(&dlq).await;
+        ended.set(true);
+        outcome
+    };
+    let answers = async {
+        tokio::task::yield_now().await;
+        let answer = dlq.0.lock().unwrap().take().expect("the letter was handed over");
+        assert!(!ended.get(), "the call ended before its letter was parked");
+        answer.send(Parking::Parked { letter_id: "L".into() });
+    };
+    let (outcome, ()) = tokio::join!(call, answers);
+    assert!(outcome.is_err());
+}
