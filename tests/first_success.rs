@@ -60,8 +60,8 @@ fn a_first_success_allocates_nothing_and_reads_no_clock() {
     assert_eq!(cost(|| now(literal(7))), (0, 0));
     assert_eq!(cost(|| now(by_policy(7))), (0, 0));
     assert_eq!(cost(|| retrying!(max_retries = 3; -> Result<u32, Busy> { Ok(7) })), (0, 0));
-    assert_eq!(cost(|| Retry::new(&POLICY).run_blocking(|| Ok(7))), (0, 0));
-    assert_eq!(cost(|| now(Retry::new(&POLICY).run(|| async { Ok(7) }))), (0, 0));
+    assert_eq!(cost(|| Retry::new(POLICY).run_blocking(|| Ok(7))), (0, 0));
+    assert_eq!(cost(|| now(Retry::new(POLICY).run(|| async { Ok(7) }))), (0, 0));
 }
 
 // 12.4: the counts bite, and an option that needs the time gets it
@@ -69,9 +69,9 @@ fn a_first_success_allocates_nothing_and_reads_no_clock() {
 fn what_needs_the_time_reads_it() {
     assert_eq!(cost(|| now(with_deadline(7))), (0, 1));
     let mut context = RetryContext::new();
-    let (allocated, reads) = cost(|| Retry::new(&POLICY).context(&mut context).run_blocking(|| Ok(7)));
+    let (allocated, reads) = cost(|| Retry::new(POLICY).context(&mut context).run_blocking(|| Ok(7)));
     assert!(allocated == 0 && reads > 0, "{allocated} allocations, {reads} reads");
-    let deadline = || Retry::new(&POLICY).deadline(Duration::from_secs(5)).run_blocking(|| Ok(7));
+    let deadline = || Retry::new(POLICY).deadline(Duration::from_secs(5)).run_blocking(|| Ok(7));
     assert_eq!(cost(deadline), (0, 1));
     assert_eq!(cost(|| Ok(*Box::new(7))).0, 1);
 }
