@@ -149,16 +149,16 @@ fn a_ledger_that_cannot_write() {
         }
     }
     #[retry(name = "no begin", ledger(store = ledger, key = "k", skipped = Ok(())))]
-    fn no_begin(ledger: Broken) -> Result<(), No> {
+    fn no_begin(ledger: &Broken) -> Result<(), No> {
         Ok(())
     }
     #[retry(name = "no end", ledger(store = ledger, key = "k", skipped = Ok(())))]
-    fn no_end(ledger: Broken) -> Result<(), No> {
+    fn no_end(ledger: &Broken) -> Result<(), No> {
         Ok(())
     }
     listen();
-    assert_eq!(no_begin(Broken { begins: false }), Ok(()));
-    assert_eq!(no_end(Broken { begins: true }), Ok(()));
+    assert_eq!(no_begin(&Broken { begins: false }), Ok(()));
+    assert_eq!(no_end(&Broken { begins: true }), Ok(()));
     for operation in ["no begin", "no end"] {
         let notice = only("ledger_failed", operation);
         assert!(notice.message.contains("no space left"), "{notice}");
