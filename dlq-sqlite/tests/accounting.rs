@@ -4,14 +4,14 @@
 
 mod support;
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use dlq_sqlite::SqliteStore;
 use support::accounts::{Accounts, Pace, run};
-use support::{child, child_work};
+use support::{SmallDisk, child, child_work, no_larger_than};
 
 const JOBS: usize = 48;
 
@@ -64,12 +64,6 @@ fn without_a_fault_everything_is_parked() {
     assert!(again.refused > 5, "{again:?}");
 }
 
-/// No file may grow beyond so many bytes; the signal that would kill the process is ignored.
-fn no_larger_than(bytes: usize) -> Vec<String> {
-    let script = format!("trap '' XFSZ; exec prlimit --fsize={bytes} \"$0\" \"$@\"");
-    ["sh", "-c", &script].map(str::to_owned).to_vec()
-}
-
 // D6, D8: the log cannot grow, at each of its pages
 #[test]
 fn a_log_that_cannot_grow_loses_nothing() {
@@ -100,30 +94,6 @@ fn a_log_that_cannot_grow_loses_nothing() {
     assert!(parked > 100, "and it has to come in the middle: {parked}");
 }
 
-/// A file system of its own, gone with the value.
-struct SmallDisk<'a>(&'a Path);
-
-impl<'a> SmallDisk<'a> {
-    fn mount(at: &'a Path) -> Self {
-        std::fs::create_dir_all(at).unwrap();
-        let disk = Self(at);
-        disk.size("mount", "size=1m");
-        disk
-    }
-
-    fn size(&self, program: &str, options: &str) {
-        let status = Command::new(program).args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(self.0).status().unwrap();
-        assert!(status.success(), "this test mounts a file system: it has to be run as root");
-    }
-}
-
-impl Drop for SmallDisk<'_> {
-    fn drop(&mut self) {
-        // Left over in a directory that is deleted anyway.
-        let _gone = Command::new("umount").arg(self.0).status();
-    }
-}
-
 // D8, D19: the disk of the store is full; the spill lies on another one
 #[test]
 fn a_full_disk_loses_nothing() {
@@ -136,14 +106,14 @@ fn a_full_disk_loses_nothing() {
     for pace in ["together", "one_by_one"] {
         // What is left for the run, from nothing to more than it needs.
         for left in [0, 20_000, 50_000, 90_000, 140_000, 200_000] {
-            let small = SmallDisk::mount(&disk);
+            let Some(small) = SmallDisk::mount(&disk, "1m") else { return };
             let path = disk.join("jobs.db");
             fresh(&path);
             fill(&disk, left);
             let dirs = [disk.as_path(), spill.as_path()];
             let accounts = accounts(&[], "a_full_disk_loses_nothing", pace, &path, JOBS, &dirs);
             bitten += usize::from(!accounts.spilled.is_empty());
-            small.size("mount", "remount,size=16m");
+            small.grow("16m");
             accounts.assert_balanced(&path, &dirs);
             assert!(accounts.lost.is_empty(), "{pace} {left}: {accounts:?}");
             accounts.assert_comes_home(&path, &dirs);
@@ -170,25 +140,28 @@ fn a_store_that_may_only_be_read_loses_nothing() {
     let (path, spill) = (directory.path().join("db/jobs.db"), directory.path().join("spill"));
     fresh(&path);
     std::fs::create_dir(&spill).unwrap();
-    let everybody = |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
-    everybody(directory.path(), 0o755);
-    everybody(&directory.path().join("db"), 0o755);
-    everybody(&path, 0o644);
-    everybody(&spill, 0o777);
-    // Tests may run as root, whom no mode stops.
-    let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    let allow = |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    allow(directory.path(), 0o755);
+    allow(&directory.path().join("db"), 0o555);
+    allow(&path, 0o444);
+    allow(&spill, 0o777);
+    // Root is stopped by no mode: then the child is somebody else, who needs an executable of his own.
+    let copy = directory.path().join("child");
+    std::fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
+    let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
+    let mut command = Command::new(if is_root { "setpriv" } else { "env" });
+    if is_root {
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+    }
+    command.arg(&copy).args(["a_store_that_may_only_be_read_loses_nothing", "--exact", "--nocapture"]);
     let dirs = [directory.path().join("db"), spill];
     let dirs = [dirs[0].as_path(), dirs[1].as_path()];
-    let exe = std::env::current_exe().unwrap();
-    let copy = directory.path().join("child");
-    std::fs::copy(&exe, &copy).unwrap();
-    let mut command = Command::new(nobody[0]);
-    command.args(&nobody[1..]).arg(&copy);
-    command.args(["a_store_that_may_only_be_read_loses_nothing", "--exact", "--nocapture"]);
     command.env("DLQ_TEST_CHILD", words("together", &path, JOBS, &dirs)).env("HOME", directory.path());
     let accounts = Accounts::of(JOBS, &support::run(command));
     accounts.assert_balanced(&path, &dirs);
     assert!(accounts.parked.is_empty() && accounts.lost.is_empty(), "{accounts:?}");
     assert!(accounts.spilled.len() > 20, "the fault has to bite: {accounts:?}");
+    allow(dirs[0], 0o755);
+    allow(&path, 0o644);
     accounts.assert_comes_home(&path, &dirs);
 }

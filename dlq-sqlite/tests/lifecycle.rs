@@ -16,7 +16,7 @@ use retry_runtime::dead_letter::{
 use retry_runtime::error::StoreErrorKind;
 use retry_runtime::ledger::{AttemptLedger, LedgerKey};
 use rusqlite::Connection;
-use support::{letter, parkings, spilled, wait};
+use support::{SmallDisk, letter, parkings, spilled, wait};
 
 fn block<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
@@ -323,32 +323,18 @@ fn expired_leases_are_taken_back_by_themselves() {
     }
 }
 
-/// A file system of its own with so many bytes.
-struct Disk(PathBuf);
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let _gone = std::process::Command::new("umount").arg(&self.0).status();
-    }
-}
-
 // D8: the reserve is freed on a full disk, for the last letters
 #[test]
 fn the_reserve_makes_room_for_the_last_letters() {
     let directory = tempfile::tempdir().unwrap();
-    let disk = Disk(directory.path().to_owned());
-    let mounted = std::process::Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=6m", "tmpfs"])
-        .arg(&disk.0)
-        .status()
-        .unwrap();
-    assert!(mounted.success(), "this test mounts a file system: it has to be run as root");
-    let path = disk.0.join("jobs.db");
+    let disk = directory.path().join("disk");
+    let Some(_mounted) = SmallDisk::mount(&disk, "6m") else { return };
+    let path = disk.join("jobs.db");
     let store = SqliteStore::open(&path).unwrap();
     assert!(store.settle().wait(Duration::from_secs(60)).is_ok());
-    let reserve = disk.0.join("jobs.db.reserve");
+    let reserve = disk.join("jobs.db.reserve");
     assert_eq!(std::fs::metadata(&reserve).unwrap().len(), 4 << 20);
-    let mut filler = std::fs::File::create(disk.0.join("filler")).unwrap();
+    let mut filler = std::fs::File::create(disk.join("filler")).unwrap();
     while std::io::Write::write_all(&mut filler, &[1; 4096]).is_ok() {}
     for n in 0..50 {
         assert_parked(&wait(store.submit(letter(&n.to_string()))));

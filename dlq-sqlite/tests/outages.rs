@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use dlq_sqlite::SqliteStore;
 use retry_runtime::dead_letter::{DeadLetterSink, DeadLetterStore, Filter, ManualClock, Parking, Spill};
 use retry_runtime::error::StoreErrorKind;
-use support::{assert_intact, child, child_work, letter, parkings, spilled, tell, told, wait};
+use support::{assert_intact, child, child_work, letter, no_larger_than, parkings, spilled, tell, told, wait};
 
 struct Bench {
     directory: tempfile::TempDir,
@@ -255,8 +255,9 @@ fn the_import_fails_half_way() {
     }
     drop(spill);
     // Room for the first batch of 500 in the log, not for all; and for the marks of what was read.
-    let script = "trap '' XFSZ; exec prlimit --fsize=2900000 \"$0\" \"$@\"";
-    let command = child(&["sh", "-c", script], "the_import_fails_half_way", bench.path().to_str().unwrap());
+    let around = no_larger_than(2_900_000);
+    let around: Vec<&str> = around.iter().map(String::as_str).collect();
+    let command = child(&around, "the_import_fails_half_way", bench.path().to_str().unwrap());
     assert_eq!(support::run(command), ["down"], "the fault has to bite");
     let there = parkings(&bench.path()).len();
     assert!(there > 0 && there < 1_200, "and in the middle: {there}");

@@ -85,6 +85,47 @@ pub(crate) fn run(mut command: Command) -> Vec<String> {
     text.lines().filter_map(|line| line.strip_prefix("@ ").map(str::to_owned)).collect()
 }
 
+/// The words before a command for which no file may grow beyond so many bytes; the signal that would kill it is ignored.
+pub(crate) fn no_larger_than(bytes: usize) -> Vec<String> {
+    let script = format!("trap '' XFSZ; exec prlimit --fsize={bytes} \"$0\" \"$@\"");
+    ["sh", "-c", &script].map(str::to_owned).to_vec()
+}
+
+/// A file system in memory, gone with the value.
+pub(crate) struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// `None`, and said aloud, where this process may not mount: what is left of the test is then shown by limits on the
+    /// size of files alone.
+    pub(crate) fn mount(at: &Path, size: &str) -> Option<Self> {
+        std::fs::create_dir_all(at).unwrap();
+        if mount(at, &format!("size={size}")) {
+            return Some(Self(at.to_owned()));
+        }
+        // Past the harness's capture.
+        let mut out = std::io::stderr().lock();
+        writeln!(out, "SKIPPED in part: a full disk cannot be shown without the right to mount one").unwrap();
+        None
+    }
+
+    pub(crate) fn grow(&self, size: &str) {
+        assert!(mount(&self.0, &format!("remount,size={size}")));
+    }
+}
+
+fn mount(at: &Path, options: &str) -> bool {
+    let mut command = Command::new("mount");
+    command.args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(at).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // What stays mounted goes with the machine.
+        let _gone = Command::new("umount").arg(&self.0).status();
+    }
+}
+
 /// Every parking in the file, read by a connection that knows nothing of this crate.
 pub(crate) fn parkings(path: &Path) -> BTreeSet<String> {
     let connection = rusqlite::Connection::open(path).unwrap();
