@@ -1,4 +1,8 @@
 //! The README shows what runs.
+#![allow(clippy::expect_used)] // a helper of a test fails as a test does
+
+use std::fs;
+use std::path::Path;
 
 use retry_runtime::Policy;
 
@@ -18,4 +22,33 @@ fn the_quickstart_is_the_example() {
     let run = example.split_once("\n\n").map(|(_, code)| code);
     assert_eq!(shown, run);
     assert!(example.lines().count() < 40);
+}
+
+/// Whatever the libraries say aloud stands in the README's list.
+#[test]
+fn every_notice_is_listed() {
+    let readme = include_str!("../README.md");
+    let mut names = Vec::new();
+    for library in ["retry-runtime/src", "dlq-sqlite/src"] {
+        notices(&Path::new(env!("CARGO_MANIFEST_DIR")).join(library), &mut names);
+    }
+    assert!(names.len() > 10, "{names:?}");
+    for name in names {
+        assert!(readme.contains(&format!("`{name}`")), "README.md says nothing about the notice {name}");
+    }
+}
+
+/// The names in `Notice::warning("name", ..)` and `Notice::error("name", ..)` below a directory.
+fn notices(directory: &Path, names: &mut Vec<String>) {
+    for entry in fs::read_dir(directory).expect("the sources are there") {
+        let path = entry.expect("the sources can be listed").path();
+        if path.is_dir() {
+            notices(&path, names);
+        } else {
+            let source = fs::read_to_string(&path).expect("the sources can be read");
+            let calls = ["Notice::warning(", "Notice::error("].map(|call| source.split(call).skip(1));
+            let names_of_calls = calls.into_iter().flatten().filter_map(|rest| rest.trim_start().strip_prefix('"'));
+            names.extend(names_of_calls.filter_map(|rest| rest.split_once('"')).map(|(name, _)| name.to_owned()));
+        }
+    }
 }
