@@ -151,6 +151,8 @@ enum Inner {
     Deep,
     #[classify(status = 0)]
     Code(u16),
+    #[classify(retryable, class = "busy", retry_after = 0, outcome_unknown)]
+    Busy(u8),
 }
 
 #[derive(Classify)]
@@ -206,6 +208,8 @@ fn transparent_gives_the_inner_verdict_whole() {
         assert_eq!(outer.classify(), deep);
     }
     assert_eq!(Outer::Plain(Inner::Code(429)).classify(), StatusRules::HTTP.verdict(Some(429), ""));
+    let busy = Verdict::retryable("busy").retry_after(std::time::Duration::from_secs(5)).outcome_unknown();
+    assert_eq!(Outer::Boxed(Box::new(Inner::Busy(5))).classify(), busy);
 }
 
 #[derive(Classify)]

@@ -555,6 +555,31 @@ async fn a_zero_wait_still_yields_once() {
     assert_eq!((polls(built).await, start.elapsed()), (4, Duration::ZERO));
 }
 
+// each option's expression: once per call, before the first attempt, however many attempts follow
+#[test]
+fn options_are_evaluated_once_in_the_order_written() {
+    thread_local!(static ASKED: std::cell::RefCell<Vec<&'static str>> = const { std::cell::RefCell::new(Vec::new()) });
+    fn asked<T>(name: &'static str, value: T) -> T {
+        ASKED.with_borrow_mut(|asked| asked.push(name));
+        value
+    }
+    #[retry(
+        base_delay = asked("base_delay", Duration::from_secs(1)),
+        max_retries = asked("max_retries", 3),
+        deadline = asked("deadline", Duration::from_secs(60)),
+        name = "once",
+        dead_letter(sink = asked("sink", dlq), job_id = asked("job_id", 7), payload = asked("payload", [1]))
+    )]
+    fn f(dlq: &Kept) -> Result<(), E> {
+        asked("body", Err(E::Busy(0)))
+    }
+    let (dlq, _waits) = (Kept::default(), VirtualWaits::start());
+    assert!(f(&dlq).is_err());
+    let asked = ASKED.take();
+    assert_eq!(asked[..6], ["base_delay", "max_retries", "deadline", "sink", "job_id", "payload"]);
+    assert_eq!(asked[6..], ["body"; 4]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn another_timer_can_be_named() {
     thread_local!(static SLEPT: Cell<Duration> = const { Cell::new(Duration::ZERO) });

@@ -232,6 +232,10 @@ mod tests {
         }
         let took: Vec<_> = context.history().iter().map(|record| record.took).collect();
         assert_eq!(took, [Duration::from_secs(2); 2]);
+        // once it has ended, the call takes no longer
+        context.stopped(Stop::plain(StopReason::Exhausted));
+        tokio::time::advance(Duration::from_secs(5)).await;
+        assert_eq!(context.elapsed(), Duration::from_secs(14));
     }
 
     // B2.6
