@@ -1,4 +1,5 @@
 //! Verdicts about reqwest's errors, from real sockets.
+#![cfg(feature = "reqwest")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may fail
 
 use std::error::Error;
@@ -39,7 +40,7 @@ fn read_head(stream: &mut TcpStream) {
 }
 
 fn builder() -> reqwest::ClientBuilder {
-    // The examples' reqwest leaves the choice of a TLS provider to the program; the first choice counts.
+    // With the examples' features reqwest leaves the choice of a TLS provider to the program; the first choice counts.
     drop(rustls::crypto::ring::default_provider().install_default());
     reqwest::Client::builder().no_proxy()
 }
