@@ -69,6 +69,16 @@ async fn calls_are_counted_not_attempts_and_the_cap_holds() {
     assert_eq!(entry(&store, "u").await.attempts, 3);
 }
 
+// 11.7: counted before the first attempt, so a call that never ends counts
+#[tokio::test]
+async fn a_call_is_counted_before_its_body_runs() {
+    #[retry(name = "crash", ledger(store = store, key = "k", skipped = Ok(None)))]
+    async fn counted(store: &MemoryStore) -> Result<Option<u32>, E> {
+        Ok(store.entry(LedgerKey::new("crash", "k")).await.unwrap().map(|entry| entry.attempts))
+    }
+    assert_eq!(counted(&MemoryStore::new()).await, Ok(Some(1)));
+}
+
 // B3.1, B3.3
 #[tokio::test(start_paused = true)]
 async fn ok_and_gone_are_never_asked_again() {

@@ -191,6 +191,21 @@ async fn patterns_are_asked_before_the_verdict_counts() {
     }
 }
 
+// 5.1: `stop_on` is asked first, wherever it is written
+#[test]
+fn an_error_of_both_lists_is_not_retried() {
+    #[retry(retry_on(_), stop_on(E::Busy(1)))]
+    fn f(calls: &AtomicU32, n: u32) -> Result<(), E> {
+        next(calls);
+        Err(E::Busy(n))
+    }
+    let (calls, _waits) = (AtomicU32::new(0), VirtualWaits::start());
+    assert!(f(&calls, 1).is_err());
+    assert_eq!(calls.swap(0, SeqCst), 1);
+    assert!(f(&calls, 2).is_err());
+    assert_eq!(calls.load(SeqCst), 3);
+}
+
 // 5.1: a pattern replaces the disposition alone; class, code and hint are the classifier's
 #[test]
 fn the_classifier_is_asked_where_a_pattern_decides() {

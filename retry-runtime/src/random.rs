@@ -24,3 +24,18 @@ pub(crate) fn next_u64() -> u64 {
     // Falls back to a fresh seed where the thread's generator is gone already (a destructor at thread exit).
     GENERATOR.try_with(|generator| generator.borrow_mut().next_u64()).unwrap_or_else(|_| seed())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // 1.4: neither two draws, nor two threads, nor two lives of one thread's generator repeat each other
+    #[test]
+    fn nobody_draws_what_another_drew() {
+        let draw = || std::thread::spawn(|| [next_u64(), next_u64()]).join();
+        let mut drawn: Vec<u64> = (0..8).flat_map(|_| draw().unwrap_or_default()).collect();
+        drawn.sort_unstable();
+        drawn.dedup();
+        assert_eq!(drawn.len(), 16);
+    }
+}
