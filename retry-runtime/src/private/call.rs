@@ -41,6 +41,9 @@ const TIMEOUT: Verdict = Verdict::retryable("timeout");
 /// The class of an `Ok` that `retry_ok` does not accept.
 const REJECTED: Verdict = Verdict::retryable("rejected_value");
 
+/// What is recorded of a failure whose classifier panicked.
+pub(crate) const UNCLASSIFIED: Verdict = Verdict::unknown("unclassified");
+
 /// What the patterns of `stop_on` and `retry_on` say of an error.
 #[derive(Clone, Copy, Debug)]
 pub enum Said {
@@ -79,7 +82,7 @@ pub fn failed<E: ?Sized, R: Recorder>(
     };
     let Some(mut verdict) = verdict else {
         session.fail();
-        record.failed(&Verdict::permanent("classifier_failed"), &text);
+        record.failed(&UNCLASSIFIED, &text);
         return stop(record, Stop::plain(StopReason::ClassifierFailed));
     };
     match said {

@@ -1,6 +1,6 @@
 //! The second route.
 
-use crate::__private::call::{At, verdict_and_text};
+use crate::__private::call::{At, UNCLASSIFIED, verdict_and_text};
 use crate::__private::text::MakeText;
 use crate::context::RetryContext;
 use crate::engine::Stop;
@@ -46,7 +46,7 @@ pub fn fallback_failed<E: ?Sized>(
     text: MakeText<E>,
 ) {
     let (verdict, text) = verdict_and_text(at, error, classify, text);
-    let verdict = verdict.unwrap_or_else(|| Verdict::permanent("classifier_failed"));
+    let verdict = verdict.unwrap_or(UNCLASSIFIED);
     record.failed(&verdict, &text);
     if verdict.disposition == Disposition::Gone {
         record.stopped(Stop::plain(StopReason::Gone));

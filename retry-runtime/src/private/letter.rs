@@ -34,7 +34,8 @@ pub fn letter(site: &Site, record: &RetryContext, error_type: &str) -> DeadLette
     letter.first_failed_at = letter.history.first().map_or(now, |first| first.at);
     if let Some(last) = record.last() {
         letter.disposition = last.disposition;
-        letter.class = Some(last.class.clone().into_owned());
+        // without a verdict there is no class: the letter's error class is the reason alone
+        letter.class = (reason != StopReason::ClassifierFailed).then(|| last.class.clone().into_owned());
         letter.code = last.code;
         letter.error_message.clone_from(&last.message);
         if reason == StopReason::HintTooLong {
