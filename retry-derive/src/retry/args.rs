@@ -158,14 +158,29 @@ impl Arguments {
 }
 
 /// Takes `mut` away from the by-value bindings that each attempt binds again, so that `unused_mut` speaks of the attempt.
-pub(crate) fn strip_mut(inputs: &mut Punctuated<FnArg, Token![,]>, keep: &[Ident]) {
+pub(crate) fn strip_mut(inputs: &mut Punctuated<FnArg, Token![,]>, clone: &[Ident], keep: &[Ident]) {
     for input in inputs {
         if let FnArg::Typed(typed) = input {
+            let again = matches!(&*typed.pat, Pat::Ident(binding) if clone.contains(&binding.ident)
+                || (binding.mutability.is_some() && !keep.contains(&binding.ident)));
             walk_mut(&mut typed.pat, &mut |binding| {
                 if binding.by_ref.is_none() && !keep.contains(&binding.ident) {
                     binding.mutability = None;
                 }
             });
+            shadowable(&mut typed.pat, again);
+        }
+    }
+}
+
+/// `name @ _` for an argument that each attempt binds again: a pattern that is not all the user's, so that lints about
+/// shadowed names leave it alone.
+fn shadowable(pattern: &mut Pat, again: bool) {
+    if let Pat::Ident(binding) = pattern {
+        if again && binding.subpat.is_none() && binding.by_ref.is_none() {
+            let span = mixed_at(binding.ident.span());
+            let wild = Pat::Wild(syn::PatWild { attrs: Vec::new(), underscore_token: Token![_](span) });
+            binding.subpat = Some((Token![@](span), Box::new(wild)));
         }
     }
 }

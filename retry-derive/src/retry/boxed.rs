@@ -62,6 +62,8 @@ pub(crate) fn recognise(diag: &Diag, function: &Function, arguments: &mut Argume
         .help("write a native `async fn` in the trait, or retry inside the body with `retrying!`");
         return Err(());
     };
+    // `__arg1`, `mut` where its pattern has one, is what the lines below take apart: no argument of the user's
+    arguments.named.retain(|argument| !argument.ident.to_string().starts_with("__arg"));
     for pattern in declarations(&trees) {
         arguments.rebind(&pattern);
     }

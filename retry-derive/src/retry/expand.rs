@@ -18,7 +18,7 @@
 //!
 //! With a fallback, a dead letter or a ledger the loop's value goes on to an epilogue (see `epilogue.rs`).
 
-use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote_spanned};
 use syn::{Expr, Type};
 
@@ -170,6 +170,40 @@ pub(crate) fn expand(target: &Target<'_>) -> TokenStream {
     }
 }
 
+/// A macro may hide a `?` or a `return`, which would leave the function before its first attempt. An expression with a
+/// macro in it is checked in a closure as well, where leaving is an error of types; the branch is never taken, and diverges,
+/// so that nothing is moved there.
+fn nothing_leaves(expr: &TokenStream, names: &Names, span: Span) -> TokenStream {
+    let private = &names.private;
+    if !calls_macro(expr) {
+        return TokenStream::new();
+    }
+    quote_spanned! {span=>
+        if let #private::Option::Some(__retry_never) = #private::Option::None::<::core::convert::Infallible> {
+            #private::discard(|| { #private::discard(&(#expr)); });
+            match __retry_never {}
+        }
+    }
+}
+
+fn calls_macro(tokens: &TokenStream) -> bool {
+    let mut after_name = false;
+    let mut trees = tokens.clone().into_iter().peekable();
+    while let Some(tree) = trees.next() {
+        let name = std::mem::replace(&mut after_name, matches!(tree, TokenTree::Ident(_)));
+        match tree {
+            TokenTree::Punct(punct) if punct.as_char() == '!' && name => {
+                if matches!(trees.peek(), Some(TokenTree::Group(_))) {
+                    return true;
+                }
+            }
+            TokenTree::Group(group) if calls_macro(&group.stream()) => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
 /// The option expressions: once, in the order written, before the first attempt.
 fn bindings(target: &Target<'_>, names: &Names) -> TokenStream {
     let krate = &names.krate;
@@ -182,11 +216,13 @@ fn bindings(target: &Target<'_>, names: &Names) -> TokenStream {
             let span = mixed_at(place);
             let name = Ident::new(&format!("__retry_{}", binding.name), span);
             let expr = target.written(&binding.expr);
+            let check = nothing_leaves(&expr, names, span);
             let ty = match binding.name {
                 "max_retries" | "max_attempts" => quote_spanned!(span=> : &::core::primitive::u32),
                 "factor" => quote_spanned!(span=> : &::core::primitive::f64),
                 "backoff" => {
                     return quote_spanned! {span=>
+                        #check
                         let #name: fn(::core::primitive::u32) -> ::core::time::Duration = #expr;
                     };
                 }
@@ -195,11 +231,11 @@ fn bindings(target: &Target<'_>, names: &Names) -> TokenStream {
                 }
                 // `&STATIC` is borrowed as it is: a borrow of the borrow would only make the future larger
                 "policy" if matches!(crate::value::bare(&binding.expr), Expr::Reference(_)) => {
-                    return quote_spanned!(span=> let #name: &#krate::Policy = #expr;);
+                    return quote_spanned!(span=> #check let #name: &#krate::Policy = #expr;);
                 }
                 _ => TokenStream::new(),
             };
-            quote_spanned!(span=> let #name #ty = &(#expr);)
+            quote_spanned!(span=> #check let #name #ty = &(#expr);)
         })
         .collect()
 }
@@ -384,7 +420,12 @@ fn attempt(target: &Target<'_>, names: &Names) -> TokenStream {
             let mut __retry_attempt = ::core::pin::pin!(#future);
             let mut __retry_timer = ::core::pin::pin!(#sleep);
             ::core::future::poll_fn(|__retry_cx| {
-                #private::poll_limited(__retry_attempt.as_mut(), __retry_timer.as_mut(), __retry_limit, __retry_cx)
+                #private::poll_limited(
+                    ::core::pin::Pin::as_mut(&mut __retry_attempt),
+                    ::core::pin::Pin::as_mut(&mut __retry_timer),
+                    __retry_limit,
+                    __retry_cx,
+                )
             })
             .await
         };

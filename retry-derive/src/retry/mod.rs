@@ -12,7 +12,7 @@ mod parse;
 mod patterns;
 mod table;
 
-use proc_macro2::{Group, TokenStream};
+use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::Type;
 
@@ -142,7 +142,7 @@ fn function_item(diag: &Diag, options: &Options, mut function: Function) -> Opti
     let body = match &boxed {
         Some(boxed) => boxed.with(&function.body, &expanded, share),
         None => {
-            args::strip_mut(&mut function.signature.inputs, share);
+            args::strip_mut(&mut function.signature.inputs, clone, share);
             let mut body = Group::new(proc_macro2::Delimiter::Brace, expanded);
             body.set_span(function.body.span());
             body
@@ -160,6 +160,18 @@ fn function_item(diag: &Diag, options: &Options, mut function: Function) -> Opti
 
 /// Whether a type borrows, so that what the body returns may come out of a `&mut` argument.
 fn borrows(ty: &Type) -> bool {
-    let text = ty.to_token_stream().to_string();
-    text.contains(['&', '\'']) || text.contains("impl ")
+    borrowing(ty.to_token_stream())
+}
+
+fn borrowing(tokens: TokenStream) -> bool {
+    let trees: Vec<TokenTree> = tokens.into_iter().collect();
+    let is = |at: usize, text: &str| trees.get(at).is_some_and(|tree| tree.to_string() == text);
+    (0..trees.len()).any(|at| match trees.get(at) {
+        Some(TokenTree::Punct(punct)) if punct.as_char() == '\'' => !is(at + 1, "static"),
+        // `&'static T` borrows from nobody
+        Some(TokenTree::Punct(punct)) if punct.as_char() == '&' => !is(at + 1, "'"),
+        Some(TokenTree::Ident(word)) => word == "impl",
+        Some(TokenTree::Group(group)) => borrowing(group.stream()),
+        _ => false,
+    })
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proc_macro2::Group;
-use syn::{Attribute, Expr, Ident, LitStr, Pat, Path, Signature, Visibility};
+use syn::{Attribute, Expr, ExprPath, Ident, LitStr, Pat, Path, Signature, Visibility};
 
 use crate::slot::Slot;
 use crate::value::Known;
@@ -32,14 +32,14 @@ pub(crate) struct Options {
     pub(crate) retry_on: Slot<Vec<Case>>,
     pub(crate) stop_on: Slot<Vec<Case>>,
     pub(crate) retry_ok: Slot<Vec<Case>>,
-    pub(crate) classify: Slot<Path>,
+    pub(crate) classify: Slot<ExprPath>,
     pub(crate) unknown: Slot<Unknown>,
     pub(crate) policy: Slot<Expr>,
     pub(crate) fallback: Slot<Expr>,
     pub(crate) dead_letter: Slot<DeadLetter>,
     pub(crate) ledger: Slot<Ledger>,
     pub(crate) context: Slot<Ident>,
-    pub(crate) sleep: Slot<Path>,
+    pub(crate) sleep: Slot<ExprPath>,
     pub(crate) clone: Slot<Vec<Ident>>,
     pub(crate) share: Slot<Vec<Ident>>,
     pub(crate) name: Slot<LitStr>,

@@ -5,7 +5,7 @@ use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Expr, Ident, Pat, Path, Signature, Token, Visibility, parenthesized};
+use syn::{Attribute, Expr, ExprPath, Ident, Pat, Signature, Token, Visibility, parenthesized};
 
 use super::model::{Backoff, Binding, Case, Count, DeadLetter, Function, Jitter, Ledger, Options, Unknown};
 use super::table::{self, Form};
@@ -199,10 +199,10 @@ fn bind_known<T>(options: &mut Options, name: &'static str, value: &Known<T>) {
     }
 }
 
-fn path(diag: &Diag, input: ParseStream<'_>, key: &str) -> Option<Path> {
+fn path(diag: &Diag, input: ParseStream<'_>, key: &str) -> Option<ExprPath> {
     let expr = report(diag, input.parse::<Expr>())?;
     match value::bare(&expr) {
-        Expr::Path(path) if path.qself.is_none() => Some(path.path.clone()),
+        Expr::Path(path) => Some(path.clone()),
         _ => {
             diag.error(&expr, format!("`{key}` takes the path of a function")).help(match key {
                 "classify" => "a closure has no place here: write a `fn(&E) -> Verdict` and name it",
@@ -226,7 +226,7 @@ fn backoff(diag: &Diag, options: &mut Options, expr: Expr) -> Option<Backoff> {
             bind_known(options, "factor", &factor);
             Some(Backoff::Exponential(Some(factor)))
         }
-        Expr::Path(path) if path.qself.is_none() => match single_ident(&expr).map(|word| word.to_string()).as_deref() {
+        Expr::Path(_) => match single_ident(&expr).map(|word| word.to_string()).as_deref() {
             Some("exponential") => Some(Backoff::Exponential(None)),
             Some("constant") => {
                 diag.error(&expr, "unknown backoff `constant`; did you mean `fixed`?");
