@@ -1,6 +1,7 @@
 //! What the macros write means the same wherever it stands, whatever the user's names mean there. More of it, in both editions:
 //! tests/cases.
 #![deny(warnings)]
+#![allow(clippy::wrong_self_convention)] // methods that are here to be in the way
 
 use std::cell::Cell;
 

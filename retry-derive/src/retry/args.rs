@@ -137,6 +137,27 @@ impl Arguments {
         lines
     }
 
+    /// A branch never taken that moves the arguments of `clone(..)`: the body may consume them, so lints about arguments that
+    /// could be borrowed have nothing to say.
+    pub(crate) fn consumed(&self, private: &TokenStream, clone: &[Ident], span: Span) -> TokenStream {
+        let moves = self.named.iter().filter(|argument| clone.contains(&argument.ident));
+        let moves: TokenStream = moves
+            .map(|Argument { ident, cfgs, .. }| {
+                let span = mixed_at(ident.span());
+                quote_spanned!(span=> #(#cfgs)* let _moved = #ident;)
+            })
+            .collect();
+        if moves.is_empty() {
+            return moves;
+        }
+        quote_spanned! {span=>
+            if let #private::Option::Some(__retry_never) = #private::Option::None::<::core::convert::Infallible> {
+                #moves
+                match __retry_never {}
+            }
+        }
+    }
+
     /// Makes each attempt borrow `&mut` arguments that its body names uniquely, even where the body only reads through
     /// them: a shared capture would ask the type for `Sync`, which the plain function does not.
     pub(crate) fn captured_uniquely(&self, body: &TokenStream) -> TokenStream {

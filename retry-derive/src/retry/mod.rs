@@ -139,11 +139,12 @@ fn function_item(diag: &Diag, options: &Options, mut function: Function) -> Opti
         self_name: boxed.as_ref().map(|_| "__self"),
     };
     let expanded = expand::expand(&target);
+    let consumed = if asynchronous { TokenStream::new() } else { arguments.consumed(&private, clone, span) };
     let body = match &boxed {
         Some(boxed) => boxed.with(&function.body, &expanded, share),
         None => {
             args::strip_mut(&mut function.signature.inputs, clone, share);
-            let mut body = Group::new(proc_macro2::Delimiter::Brace, expanded);
+            let mut body = Group::new(proc_macro2::Delimiter::Brace, quote!(#consumed #expanded));
             body.set_span(function.body.span());
             body
         }

@@ -126,6 +126,15 @@ impl Client {
         if job.is_empty() { Err(Error::Busy) } else { Ok(seen.attempts()) }
     }
 
+    /// Eats.
+    ///
+    /// # Errors
+    /// When busy.
+    #[retry(base_delay = "1ms", clone(text))]
+    pub fn eat(&self, text: String) -> Result<usize, Error> {
+        self.calls.checked_add(1).map_or(Err(Error::Busy), |_| Ok(Box::<str>::from(text).len()))
+    }
+
     /// Reports.
     ///
     /// # Errors
@@ -156,7 +165,7 @@ async fn run() -> bool {
     let blocked = client.blocking("") == Ok(7);
     let reported = client.report(2, String::new(), Vec::new(), 0).await.is_err_and(|report| report.attempts() == 3);
     let inlined = retrying!(base_delay = "1ms"; async -> Result<bool, Error> { Ok(inline(2) == Ok(2)) });
-    called && blocked && reported && inlined == Ok(true)
+    client.eat(String::new()) == Ok(0) && called && blocked && reported && inlined == Ok(true)
 }
 
 fn main() {
