@@ -71,6 +71,7 @@ impl DeadLetterStore for SqliteStore {
             let ask = self.handle.reader.ask("sum letters up", move |c| letters::summary(c, &scope));
             let mut summary = ask.await?;
             summary.spilled = self.handle.shared.spill.waiting()?;
+            summary.set_aside = self.set_aside_files().len() as u64;
             Ok(summary)
         })
     }

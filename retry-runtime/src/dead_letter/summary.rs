@@ -31,6 +31,8 @@ pub struct Summary {
     pub abandoned: u64,
     /// Lines that wait in spill files.
     pub spilled: u64,
+    /// Files that a store found corrupt and set aside: what they hold waits to be salvaged, and is counted nowhere else.
+    pub set_aside: u64,
 }
 
 impl Summary {
@@ -54,7 +56,8 @@ impl Summary {
         self.total_parked() + self.replaying + self.abandoned
     }
 
-    /// Nothing is owed and no spill line waits.
+    /// Nothing is owed and no spill line waits. What files that were [set aside](Self::set_aside) hold is not known, and not
+    /// asked here.
     pub fn is_clean(&self) -> bool {
         self.owed() == 0 && self.spilled == 0
     }
@@ -63,16 +66,22 @@ impl Summary {
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_clean() {
-            return f.write_str("dead-letter: clean (0 parked)");
+            f.write_str("dead-letter: clean (0 parked)")?;
+        } else {
+            write!(f, "dead-letter: {} parked", self.total_parked())?;
         }
-        write!(f, "dead-letter: {} parked", self.total_parked())?;
         let mut classes: Vec<_> = self.parked.iter().collect();
         // The map is in order of names and the sort is stable: ties stay in that order.
         classes.sort_by(|a, b| b.1.cmp(a.1));
         for (class, n) in classes {
             write!(f, "\n  {n:>4}  {class}")?;
         }
-        for (n, what) in [(self.replaying, "replaying"), (self.abandoned, "abandoned"), (self.spilled, "spilled")] {
+        for (n, what) in [
+            (self.replaying, "replaying"),
+            (self.abandoned, "abandoned"),
+            (self.spilled, "spilled"),
+            (self.set_aside, "file(s) set aside as corrupt"),
+        ] {
             if n > 0 {
                 write!(f, "\n  {n:>4}  {what}")?;
             }
@@ -107,5 +116,18 @@ mod tests {
         closed.add(LetterState::Recovered, "exhausted", 7);
         closed.add(LetterState::Discarded, "exhausted", 7);
         assert!(closed.is_clean());
+    }
+
+    // D7, D10: said, also where nothing is owed
+    #[test]
+    fn a_file_that_was_set_aside_is_said() {
+        let mut summary = Summary { set_aside: 1, ..Summary::default() };
+        assert_eq!(summary.to_string(), "dead-letter: clean (0 parked)\n     1  file(s) set aside as corrupt");
+        summary.add(LetterState::Parked, "exhausted:429", 2);
+        summary.spilled = 3;
+        assert_eq!(
+            summary.to_string(),
+            "dead-letter: 2 parked\n     2  exhausted:429\n     3  spilled\n     1  file(s) set aside as corrupt"
+        );
     }
 }
