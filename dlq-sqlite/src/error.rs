@@ -15,6 +15,27 @@ pub enum OpenError {
     /// The file is empty or has no tables, and none were to be created.
     #[error("no store at `{}`: the file is empty", .0.display())]
     Empty(PathBuf),
+    /// The path names no file: `:memory:`, or nothing at all.
+    #[error(
+        "`{}` names no file, and a store is a file; `retry_runtime::dead_letter::MemoryStore` keeps letters in memory",
+        .0.display()
+    )]
+    NoFile(PathBuf),
+    /// The file is no SQLite database.
+    #[error("`{}` is not a SQLite database", .0.display())]
+    NotADatabase(PathBuf),
+    /// The file can be read and its log cannot: SQLite wants to make the `-shm` file that goes with it.
+    #[error(
+        "cannot read `{}` as this user: a SQLite file with a write-ahead log needs a directory that may be written, or \
+         readable `-wal` and `-shm` files of a program that has it open: {source}",
+        path.display()
+    )]
+    UnwritableDirectory {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: StoreError,
+    },
     /// The file is a SQLite database of another program.
     #[error(
         "`{}` belongs to another program: its application id is {found:#010x}, a store's is {expected:#010x}",
@@ -68,7 +89,7 @@ pub enum OpenError {
         found: String,
     },
     /// The operating system refused.
-    #[error("cannot {action} `{}`", path.display())]
+    #[error("cannot {action} `{}`: {source}", path.display())]
     Io {
         /// What was tried.
         action: &'static str,
@@ -90,14 +111,20 @@ impl OpenError {
 
     pub(crate) fn sqlite(action: &str, path: &Path) -> impl FnOnce(rusqlite::Error) -> Self {
         let place = format!("cannot {action} `{}`", path.display());
-        move |source| Self::Store(from_sqlite(place, source))
+        let path = path.to_owned();
+        move |source| match source.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => Self::NotADatabase(path),
+            _ => Self::Store(from_sqlite(place, source)),
+        }
     }
 
     /// Which of the runtime's kinds this is.
     pub fn kind(&self) -> StoreErrorKind {
         match self {
             Self::Store(error) => error.kind(),
-            Self::Foreign { .. } | Self::NetworkFileSystem { .. } => StoreErrorKind::Invalid,
+            Self::NoFile(_) | Self::Foreign { .. } | Self::NetworkFileSystem { .. } => StoreErrorKind::Invalid,
+            Self::NotADatabase(_) => StoreErrorKind::Corrupt,
+            Self::UnwritableDirectory { source, .. } => source.kind(),
             Self::TooNew { .. } => StoreErrorKind::ReadOnly,
             Self::Missing(_) | Self::Empty(_) | Self::Pragma { .. } => StoreErrorKind::Unavailable,
             Self::Io { source, .. } => io_kind(source),

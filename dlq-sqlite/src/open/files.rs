@@ -4,7 +4,7 @@
 //! The database file itself is never opened here while SQLite may have it open: closing any descriptor of it would drop
 //! SQLite's locks in this process.
 
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -40,6 +40,39 @@ pub(crate) fn create_directory(path: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
+/// What was not there before a file was opened, so that a refused opening leaves nothing.
+#[derive(Debug)]
+pub(crate) struct Absent {
+    file: bool,
+    lock: bool,
+    /// The innermost first.
+    directories: Vec<PathBuf>,
+}
+
+impl Absent {
+    pub(crate) fn around(path: &Path) -> Self {
+        let directories = directory_of(path).ancestors().take_while(|directory| !directory.exists());
+        Self {
+            file: !path.exists(),
+            lock: !beside(path, ".lock").exists(),
+            directories: directories.map(Path::to_owned).collect(),
+        }
+    }
+
+    /// Removes it again, as far as nobody else has found a use for it.
+    pub(crate) fn restore(&self, path: &Path, lock: &OpenerLock) {
+        if self.lock {
+            lock.withdraw(path, self.file);
+        }
+        for directory in &self.directories {
+            // One that is not empty stays.
+            if std::fs::remove_dir(directory).is_err() {
+                break;
+            }
+        }
+    }
+}
+
 /// Makes an empty file, for its owner alone; one that is there stays as it is.
 pub(crate) fn create(path: &Path) -> Result<(), OpenError> {
     match private(OpenOptions::new().write(true).create_new(true)).open(path) {
@@ -63,17 +96,27 @@ pub(crate) struct FileIdentity(u64, u64);
 impl FileIdentity {
     /// `None`: there is no such file.
     pub(crate) fn of(path: &Path) -> Option<Self> {
-        let metadata = std::fs::metadata(path).ok()?;
+        std::fs::metadata(path).ok().map(|metadata| Self::from(&metadata))
+    }
+
+    /// The open file, whatever its path means by now.
+    fn of_open(file: &File) -> Option<Self> {
+        file.metadata().ok().map(|metadata| Self::from(&metadata))
+    }
+}
+
+impl From<&Metadata> for FileIdentity {
+    fn from(metadata: &Metadata) -> Self {
         #[cfg(unix)]
         {
             use std::os::unix::fs::MetadataExt;
-            Some(Self(metadata.dev(), metadata.ino()))
+            Self(metadata.dev(), metadata.ino())
         }
         #[cfg(not(unix))]
         {
             // No stable identity without further calls; an open file cannot be renamed away there anyway.
             let _ = metadata;
-            Some(Self(0, 0))
+            Self(0, 0)
         }
     }
 }
@@ -103,11 +146,11 @@ impl OpenerLock {
         self.hold_by(&lock, limit, || Ok(File::open(&lock).ok()))
     }
 
-    fn hold_by(
+    pub(super) fn hold_by(
         &self,
         lock: &Path,
         limit: Duration,
-        open: impl FnOnce() -> Result<Option<File>, OpenError>,
+        open: impl Fn() -> Result<Option<File>, OpenError>,
     ) -> Result<(), OpenError> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         // A lock file that was replaced with its directory is nobody's any more.
@@ -115,11 +158,34 @@ impl OpenerLock {
             return Ok(());
         }
         *held = None;
-        if let Some(file) = open()? {
+        let end = Instant::now() + limit;
+        while let Some(file) = open()? {
             wait_shared(&file, lock, limit)?;
-            *held = FileIdentity::of(lock).map(|identity| (identity, file));
+            let Some(identity) = FileIdentity::of_open(&file) else { break };
+            // Whoever made it may have withdrawn it meanwhile: a lock on what has no name keeps nobody out. (A file system
+            // that gives no steady identities must not hold this up for ever.)
+            if FileIdentity::of(lock) == Some(identity) || Instant::now() > end {
+                *held = Some((identity, file));
+                break;
+            }
         }
         Ok(())
+    }
+
+    /// Lets go of the lock, and removes its file unless somebody else holds it; with it the file itself, if that is to go
+    /// too and nobody has written to it.
+    fn withdraw(&self, path: &Path, with_file: bool) {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((identity, file)) = held {
+            let lock = beside(path, ".lock");
+            if file.try_lock().is_ok() && FileIdentity::of(&lock) == Some(identity) {
+                // What cannot be removed does no harm.
+                if with_file && std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() == 0) {
+                    let _removed = std::fs::remove_file(path);
+                }
+                let _removed = std::fs::remove_file(&lock);
+            }
+        }
     }
 
     /// Runs `f` under the exclusive lock and goes back to the shared one. `None`: others have the file open.

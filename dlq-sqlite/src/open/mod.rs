@@ -6,13 +6,13 @@ mod pragmas;
 pub(crate) mod schema;
 mod version;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use retry_runtime::error::{StoreError, StoreErrorKind};
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::config::{Access, Settings};
 use crate::error::OpenError;
@@ -35,6 +35,20 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
+    /// Closes the connection with everything in the file alone: a copy of it is a copy of the store. What somebody else
+    /// still reads from the log stays in it until they close.
+    pub(crate) fn close(self, path: &Path) {
+        if FileIdentity::of(path) != Some(self.identity) {
+            // The log's name means another file's log.
+            return self.abandon();
+        }
+        // Readers are not waited for, and SQLite itself does the same again when this was the last connection.
+        let _emptied = self
+            .connection
+            .busy_timeout(Duration::ZERO)
+            .and_then(|()| self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())));
+    }
+
     /// Closes the connection without touching the file: what is in the log stays there.
     pub(crate) fn abandon(self) {
         // A connection that refuses the setting closes as it likes.
@@ -121,13 +135,29 @@ pub(crate) fn reader(settings: &Settings, lock: &OpenerLock) -> Result<Reader, O
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(OpenError::sqlite("open for reading", path))?;
     let identity = FileIdentity::of(path).ok_or_else(|| OpenError::Missing(path.clone()))?;
-    pragmas::for_reading(&connection, settings)?;
-    match schema::look(&connection, settings)? {
+    let found = pragmas::for_reading(&connection, settings)
+        .and_then(|()| schema::look(&connection, settings))
+        .map_err(|error| name_the_directory(error, path))?;
+    match found {
         Found::New => return Err(OpenError::Empty(path.clone())),
         Found::Ours(_) | Found::NewerReadable(_) => {}
     }
     connection.set_prepared_statement_cache_capacity(64);
     Ok(Reader { connection, identity })
+}
+
+/// A file that opens and cannot be read: SQLite's own words would point at the file, which is not what is wrong.
+fn name_the_directory(error: OpenError, path: &Path) -> OpenError {
+    let code = |error: &StoreError| {
+        let source = std::error::Error::source(error)?.downcast_ref::<rusqlite::Error>()?;
+        source.sqlite_error_code()
+    };
+    match error {
+        OpenError::Store(source) if matches!(code(&source), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly)) => {
+            OpenError::UnwritableDirectory { path: path.to_owned(), source }
+        }
+        other => other,
+    }
 }
 
 fn refuse_network(settings: &Settings) -> Result<(), OpenError> {
@@ -152,7 +182,7 @@ fn connect_patiently(settings: &Settings) -> Result<(Connection, FileIdentity), 
     loop {
         match connect(settings) {
             Err(error) if error.kind() == StoreErrorKind::Busy && Instant::now() < end => {
-                std::thread::sleep(std::time::Duration::from_millis(10));
+                std::thread::sleep(Duration::from_millis(10));
             }
             other => return other,
         }

@@ -28,8 +28,19 @@ pub(crate) enum Found {
     NewerReadable(i64),
 }
 
-/// Looks, and refuses what is not a store, or is one that cannot be read.
+/// Looks, and refuses what is not a store, or is one that cannot be read. One snapshot for everything looked at: another
+/// process may be making this very store, and half of it would seem to be another program's.
 pub(crate) fn look(connection: &Connection, settings: &Settings) -> Result<Found, OpenError> {
+    let path = &settings.path;
+    connection.execute_batch("BEGIN").map_err(OpenError::sqlite("read the header of", path))?;
+    let found = look_at_snapshot(connection, settings);
+    if !connection.is_autocommit() {
+        connection.execute_batch("COMMIT").map_err(OpenError::sqlite("read the header of", path))?;
+    }
+    found
+}
+
+fn look_at_snapshot(connection: &Connection, settings: &Settings) -> Result<Found, OpenError> {
     let path = &settings.path;
     let number = |sql: &str| {
         connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(OpenError::sqlite("read the header of", path))

@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::types::Value;
 
@@ -19,7 +20,7 @@ fn reader(settings: &Settings) -> Result<(Reader, OpenerLock), OpenError> {
 }
 
 fn settings(path: &Path) -> Settings {
-    Settings { busy_limit: std::time::Duration::from_millis(200), ..Settings::new(path.to_owned()) }
+    Settings { busy_limit: Duration::from_millis(200), ..Settings::new(path.to_owned()) }
 }
 
 fn one<T: rusqlite::types::FromSql>(connection: &Connection, sql: &str) -> T {
@@ -206,7 +207,7 @@ fn a_newer_file_opens_when_it_says_that_it_can_be_read() {
 fn many_can_create_one_store_together() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("jobs.db");
-    let settings = Settings { busy_limit: std::time::Duration::from_secs(30), ..Settings::new(path.clone()) };
+    let settings = Settings { busy_limit: Duration::from_secs(30), ..Settings::new(path.clone()) };
     std::thread::scope(|scope| {
         for _ in 0..8 {
             // Past the lock of one process, as several processes would be.
@@ -218,6 +219,56 @@ fn many_can_create_one_store_together() {
     });
     let (writer, _lock) = writer(&settings, "t").unwrap();
     assert_eq!(one::<i64>(&writer.connection, "SELECT count(*) FROM meta"), 1);
+}
+
+// D7: a lock on a lock file that was withdrawn meanwhile would keep nobody out
+#[test]
+fn a_withdrawn_lock_file_is_not_held() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("jobs.db");
+    let lock_file = files::beside(&path, ".lock");
+    let withdrawn = AtomicBool::new(false);
+    let lock = OpenerLock::default();
+    lock.hold_by(&lock_file, Duration::from_secs(30), || {
+        let file = std::fs::File::create(&lock_file).unwrap();
+        if !withdrawn.swap(true, Ordering::Relaxed) {
+            std::fs::remove_file(&lock_file).unwrap();
+        }
+        Ok(Some(file))
+    })
+    .unwrap();
+    let other = OpenerLock::default();
+    other.hold(&path, Duration::ZERO).unwrap();
+    assert_eq!(other.exclusively(|| ()), None, "two hold different lock files");
+    drop(lock);
+    assert_eq!(other.exclusively(|| ()), Some(()));
+}
+
+// S7: a store that another process is making at this moment is never taken for another program's
+#[test]
+fn half_a_store_is_never_seen() {
+    let directory = tempfile::tempdir().unwrap();
+    for round in 0..100 {
+        let path = directory.path().join(format!("{round}.db"));
+        let settings = settings(&path);
+        files::create(&path).unwrap();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let looking = Connection::open(&path).unwrap();
+                looking.busy_timeout(Duration::from_secs(30)).unwrap();
+                let mut ours = false;
+                while !(ours && done.load(Ordering::Relaxed)) {
+                    match schema::look(&looking, &settings) {
+                        Ok(found) => ours = matches!(found, Found::Ours(_)),
+                        Err(error) => assert_eq!(error.kind(), StoreErrorKind::Busy, "round {round}: {error}"),
+                    }
+                }
+            });
+            connect_patiently(&Settings { busy_limit: Duration::from_secs(30), ..settings.clone() }).unwrap();
+            done.store(true, Ordering::Relaxed);
+        });
+    }
 }
 
 /// A store whose newest commit is only in its log, closed as a crash would leave it.
@@ -261,7 +312,7 @@ fn a_corrupt_file_that_others_hold_is_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("jobs.db");
     let other = OpenerLock::default();
-    other.hold(&path, std::time::Duration::ZERO).unwrap();
+    other.hold(&path, Duration::ZERO).unwrap();
     std::fs::write(&path, "no database".repeat(1000)).unwrap();
     let error = writer(&settings(&path), "t").err().unwrap();
     assert_eq!(error.kind(), StoreErrorKind::Corrupt);

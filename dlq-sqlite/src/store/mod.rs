@@ -16,7 +16,7 @@ use retry_runtime::reply::{Answer, Reply};
 
 use crate::config::{Access, Settings, SqliteOptions};
 use crate::error::OpenError;
-use crate::open::files::OpenerLock;
+use crate::open::files::{Absent, OpenerLock};
 use crate::reader::Reader;
 use crate::rows::Tx;
 use crate::worker::leases::Leases;
@@ -42,7 +42,7 @@ pub(crate) struct Handle {
     clock: StoreClock,
     scope: Arc<str>,
     path: PathBuf,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: Mutex<Option<JoinHandle<Option<open::Writer>>>>,
 }
 
 impl SqliteStore {
@@ -64,6 +64,11 @@ impl SqliteStore {
     pub(crate) fn start(options: SqliteOptions) -> Result<Self, OpenError> {
         let SqliteOptions { settings, clock, scope, spill_dirs } = options;
         let path = settings.path.clone();
+        // To SQLite these are databases in memory: letters would be lost with the process.
+        if path.as_os_str().is_empty() || path.as_os_str() == ":memory:" {
+            return Err(OpenError::NoFile(path));
+        }
+        let absent = Absent::around(&path);
         let spill = match spill_dirs {
             Some(directories) => Spill::in_dirs(path.file_name().unwrap_or("store".as_ref()), directories),
             None => Spill::beside(&path),
@@ -80,7 +85,8 @@ impl SqliteStore {
         let opened = if settings.access == Access::Read {
             Err(StoreError::new(StoreErrorKind::ReadOnly, format!("`{}` was opened for reading", path.display())))
         } else {
-            degrade(&settings, open::writer(&settings, &shared.lock, &worker::stamp(clock.now())))?
+            degrade(&settings, open::writer(&settings, &shared.lock, &worker::stamp(clock.now())))
+                .inspect_err(|_| absent.restore(&path, &shared.lock))?
         };
         if let Ok(link) = &opened {
             worker::say_set_aside(link);
@@ -150,7 +156,7 @@ fn degrade(
         Ok(link) => Ok(Ok(link)),
         Err(error) => {
             let passing = match &error {
-                OpenError::TooNew { .. } => true,
+                OpenError::TooNew { .. } | OpenError::NotADatabase(_) => true,
                 OpenError::Store(error) => worker::batch::is_of_the_store(error.kind()),
                 OpenError::Io { .. } => matches!(error.kind(), StoreErrorKind::Full | StoreErrorKind::ReadOnly),
                 _ => false,
@@ -171,13 +177,16 @@ impl Handle {
         let now = Instant::now();
         self.shared.queue.close(now.checked_add(within).unwrap_or(now + CLOSE_WITHIN));
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread
-            && thread.thread().id() != std::thread::current().id()
-            && thread.join().is_err()
-        {
-            Notice::error("store_thread_panicked", "", "the store's thread panicked").say();
-        }
+        let writer = thread.filter(|thread| thread.thread().id() != std::thread::current().id()).map(JoinHandle::join);
         self.reader.close();
+        // The last connection empties the log and removes it, and one that only reads could not.
+        match writer {
+            Some(Ok(Some(link))) => link.close(&self.path),
+            Some(Ok(None)) | None => {}
+            Some(Err(_)) => {
+                Notice::error("store_thread_panicked", "", "the store's thread panicked").say();
+            }
+        }
     }
 
     /// Hands a change to the writer. `run` may be called again after a transaction was undone; `after` sees the outcome,

@@ -89,8 +89,8 @@ impl Worker {
         }
     }
 
-    /// Until the store is closed and nothing waits.
-    pub(crate) fn run(mut self) {
+    /// Until the store is closed and nothing waits. Gives the connection back: whoever has closed all others closes it.
+    pub(crate) fn run(mut self) -> Option<open::Writer> {
         loop {
             let taken = self.shared.queue.take(BATCH, self.idle_for());
             // One time for the whole turn: leases extended by it cannot have run out when the batch is judged.
@@ -113,6 +113,11 @@ impl Worker {
             }
         }
         self.release_leases();
+        if self.outage.because().is_some_and(|because| because.kind() == StoreErrorKind::Corrupt) {
+            // Committed letters may be in the log alone.
+            self.abandon_link();
+        }
+        self.link
     }
 
     fn process(&mut self, mut commands: Vec<Command>, closing: Option<Instant>) {

@@ -188,22 +188,30 @@ impl Worker {
     fn import(&mut self) {
         let shared = Arc::clone(&self.shared);
         let mut broken = None;
+        let mut closing = false;
         let result = shared.spill.import(|batch| {
+            if closing {
+                return Err(StoreError::new(StoreErrorKind::Closed, "the store is being closed"));
+            }
             let taken = self.take_in(&batch, &mut broken);
             let waiting = self.shared.queue.take(super::BATCH, Some(Duration::ZERO));
             self.now = self.clock.now();
             self.extend_leases(self.now);
             self.process(waiting.commands, waiting.closing);
-            match (waiting.closing, self.outage.because()) {
-                (Some(_), _) => Err(StoreError::new(StoreErrorKind::Closed, "the store is being closed")),
-                (None, Some(because)) => Err(batch::again(because)),
-                (None, None) => taken,
+            closing = waiting.closing.is_some();
+            match self.outage.because() {
+                // What was taken in is in, whatever came after it.
+                Some(because) if !closing => Err(batch::again(because)),
+                _ => taken,
             }
         });
         if broken.is_some() {
             self.note(broken.as_ref());
         }
-        if let Err(error) = result {
+        // What waits when a store is closed waits for the next one, as was said when it was spilled.
+        if let Err(error) = result
+            && error.kind() != StoreErrorKind::Closed
+        {
             let message = format!("spilled letters stay where they are for now: {error}");
             Notice::warning("spill_import_failed", "", message).say();
         }
