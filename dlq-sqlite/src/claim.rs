@@ -156,6 +156,19 @@ pub(crate) fn release(tx: Tx<'_>, letter_id: &str, release: Release, actor: &Act
     Ok(Ok(row))
 }
 
+/// Parks a closed letter again, by an operator's hand.
+pub(crate) fn restore(tx: Tx<'_>, letter_id: &str, more_replays: u32, actor: &Actor) -> Verdict<LetterRow> {
+    let Some(mut row) = find(tx, letter_id)? else { return Ok(Err(unknown(letter_id))) };
+    let before = row.state;
+    if let Err(refused) = row.restore(more_replays) {
+        return Ok(Err(refused));
+    }
+    rows::save(tx, &row, None)?;
+    let granted = format!("{more_replays} more replays");
+    rows::event(tx, Some(row.seq), "restored", Some(actor), (Some(before), Some(row.state)), &granted)?;
+    Ok(Ok(row))
+}
+
 fn find(tx: Tx<'_>, letter_id: &str) -> rusqlite::Result<Option<LetterRow>> {
     tx.connection
         .prepare_cached(&format!("SELECT {} FROM letter WHERE id = ?1 AND +scope = ?2", rows::LETTER))?

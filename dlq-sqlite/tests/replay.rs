@@ -7,7 +7,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use dlq_sqlite::SqliteStore;
-use retry_runtime::dead_letter::{DeadLetterSink, ManualClock, ReplayError, Replayer};
+use retry_runtime::dead_letter::{Actor, DeadLetterSink, Failure, MAX_REPLAYS, ManualClock, ReplayError, Replayer};
+use retry_runtime::{Disposition, StopReason};
 use rusqlite::Connection;
 use support::{assert_intact, child, child_work, letter, tell, told, wait};
 
@@ -75,13 +76,9 @@ fn a_kill_in_the_middle_undoes_nothing() {
     let dry = replayer.run_blocking().unwrap();
     assert!(dry.dry_run);
     assert_eq!(states(&path), after, "a dry run changes nothing");
-    let replayer = replayer.execute();
-    let (mut recovered, mut runs) = (0, 0);
-    while count(&states(&path), "recovered") < 30 && runs < 3 {
-        recovered += replayer.run_blocking().unwrap().recovered;
-        runs += 1;
-    }
-    assert_eq!(recovered, 20);
+    // D15: a short-lived program does it in one run.
+    let report = replayer.execute().run_blocking().unwrap();
+    assert_eq!((report.matched, report.recovered, report.under_way), (20, 20, 0), "{report}");
     assert_eq!(count(&states(&path), "recovered"), 30);
     let crashes: i64 =
         Connection::open(&path).unwrap().query_row("SELECT sum(crashes) FROM letter", [], |row| row.get(0)).unwrap();
@@ -104,4 +101,41 @@ fn a_replay_is_dry_and_of_twenty_unless_told() {
     assert_eq!((report.dry_run, report.recovered), (false, 20));
     let after = states(&path);
     assert!(after[..20].iter().all(|(_, state)| state == "recovered"), "the longest unseen ones: {after:?}");
+}
+
+// S1: by whom and why a letter was closed goes with the closing; who brought it back stands in the events
+#[test]
+fn a_restored_letter_is_open_and_says_who_restored_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("jobs.db");
+    let store = SqliteStore::options(&path).reserve(false).open().unwrap();
+    assert!(wait(store.submit(letter("job-0"))).is_kept());
+    let failing = Replayer::new(store.clone()).execute().on_blocking("fetch", |_| {
+        Err::<(), _>(ReplayError::failed(Failure::new(StopReason::Permanent, Disposition::Permanent, "forbidden")))
+    });
+    for _ in 0..MAX_REPLAYS {
+        failing.run_blocking().unwrap();
+    }
+    let closing = || -> (String, Option<String>, Option<String>, Option<i64>, u32) {
+        let sql = "SELECT state, closed_by, closed_reason, closed_at, max_replays FROM letter";
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?));
+        Connection::open(&path).unwrap().query_row(sql, [], read).unwrap()
+    };
+    let (state, by, why, at, _) = closing();
+    assert_eq!((state.as_str(), by.as_deref(), why.as_deref()), ("abandoned", Some("replay"), Some("abandoned")));
+    assert!(at.is_some());
+
+    let replayer = failing.abandoned(2).actor(Actor::new("ada", "the quota was raised"));
+    let report = replayer.run_blocking().unwrap();
+    assert_eq!((report.restored, report.still_failing), (1, 1), "{report}");
+    assert_eq!(closing(), ("parked".to_owned(), None, None, None, MAX_REPLAYS + 2));
+    let event: Vec<String> = Connection::open(&path)
+        .unwrap()
+        .query_row("SELECT actor, reason, before, after, detail FROM event WHERE what = 'restored'", [], |row| {
+            (0..5).map(|at| row.get(at)).collect()
+        })
+        .unwrap();
+    assert_eq!(event, ["ada", "the quota was raised", "abandoned", "parked", "2 more replays"]);
+    assert_eq!(count(&states(&path), "parked"), 1);
+    assert_intact(&path);
 }

@@ -30,7 +30,13 @@ fn the_store_in_memory_passes() {
 
 #[test]
 fn a_sink_alone_passes_without_a_count() {
-    conformance::sink(MemoryStore::new).assert_passed();
+    let mut made = 0;
+    let fresh = || {
+        made += 1;
+        MemoryStore::new()
+    };
+    conformance::sink(fresh).assert_passed();
+    assert!(made > 1, "each check gets a sink of its own");
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,6 +55,7 @@ enum Fault {
     CrashesUncounted,
     ReleaseCountsAsCrash,
     LeaseNeverEnds,
+    GrantIgnored,
     OffsetPages,
     FilterOfCountForgotten,
     RecoveredIsOwed,
@@ -230,6 +237,11 @@ impl DeadLetterStore for Faulty {
         })
     }
 
+    fn restore(&self, letter_id: String, more_replays: u32, actor: Actor) -> BoxFuture<'_, Result<LetterRow>> {
+        let more_replays = if self.is(Fault::GrantIgnored) { 5 } else { more_replays };
+        self.inner.restore(letter_id, more_replays, actor)
+    }
+
     fn reap(&self, actor: Actor) -> BoxFuture<'_, Result<Vec<LetterRow>>> {
         self.inner.reap(actor)
     }
@@ -401,6 +413,14 @@ fn each_fault_is_found() {
         (
             Fault::LeaseNeverEnds,
             &["a_lease_that_ran_out_is_taken_back", "three_crashes_abandon", "a_random_walk_goes_where_the_rules_lead"],
+        ),
+        (
+            Fault::GrantIgnored,
+            &[
+                "a_restored_letter_has_what_was_granted",
+                "only_a_closed_letter_is_restored",
+                "a_random_walk_goes_where_the_rules_lead",
+            ],
         ),
         (Fault::OffsetPages, &["a_page_of_a_moving_list_skips_nothing"]),
         (Fault::FilterOfCountForgotten, &["a_filter_means_the_same_everywhere"]),

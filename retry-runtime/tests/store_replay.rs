@@ -508,6 +508,15 @@ impl DeadLetterStore for NoHeartbeats {
         self.inner.release(letter_id, release, actor)
     }
 
+    fn restore(
+        &self,
+        letter_id: String,
+        more_replays: u32,
+        actor: Actor,
+    ) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
+        self.inner.restore(letter_id, more_replays, actor)
+    }
+
     fn reap(&self, actor: Actor) -> BoxFuture<'_, Result<Vec<LetterRow>, StoreError>> {
         self.inner.reap(actor)
     }

@@ -131,6 +131,21 @@ impl DeadLetterStore for SqliteStore {
         later(move || self.handle.release(letter_id, release, actor))
     }
 
+    fn restore(
+        &self,
+        letter_id: String,
+        more_replays: u32,
+        actor: Actor,
+    ) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
+        later(move || {
+            self.handle.change(
+                "restore a letter",
+                move |tx| claim::restore(tx, &letter_id, more_replays, &actor),
+                |_, _| (),
+            )
+        })
+    }
+
     fn reap(&self, actor: Actor) -> BoxFuture<'_, Result<Vec<LetterRow>, StoreError>> {
         later(move || self.handle.change("take leases back", move |tx| claim::reap(tx, &actor).map(Ok), |_, _| ()))
     }

@@ -13,6 +13,7 @@ mod memory;
 mod page;
 mod record;
 mod replay;
+mod restore;
 mod rules;
 mod scope;
 mod sink;

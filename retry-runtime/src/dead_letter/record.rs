@@ -8,7 +8,8 @@ use crate::id::Id;
 use crate::stop::StopReason;
 use crate::verdict::Disposition;
 
-/// How many replays may fail before a letter is abandoned.
+/// How many replays may fail before a letter is abandoned. [`restore`](crate::dead_letter::DeadLetterStore::restore) takes
+/// it back, and grants more.
 pub const MAX_REPLAYS: u32 = 5;
 
 /// How many replays may die (process gone, lease run out) before a letter is abandoned.

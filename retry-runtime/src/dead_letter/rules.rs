@@ -366,7 +366,7 @@ mod tests {
 
         // D2, D13: whatever happens, allowances only grow, counts only rise, and a late fence never holds.
         #[test]
-        fn counts_and_fences_only_rise(verbs in proptest::collection::vec(0..6_u8, 1..60)) {
+        fn counts_and_fences_only_rise(verbs in proptest::collection::vec(0..7_u8, 1..60)) {
             let (mut row, _) = LetterRow::first(&parking(0, 1, 1));
             let request = ClaimRequest::new(["fetch"], "tester");
             let mut now = UNIX_EPOCH;
@@ -383,6 +383,7 @@ mod tests {
                     }
                     4 if row.is_expired(now) => drop(row.reap(now)),
                     5 => drop(row.release(Release::Forced)),
+                    6 => drop(row.restore(1)),
                     _ => {}
                 }
                 let counts = |row: &LetterRow| [row.attempts, row.parkings, row.fence, row.replays.into(), row.crashes.into()];

@@ -43,7 +43,8 @@ states! {
     Recovered = "recovered", owed: false, closed: true;
     /// Given up on purpose, or gone for good. A new failure of the same job opens it again.
     Discarded = "discarded", owed: false, closed: true;
-    /// Replayed, or crashed, too often. Only an operator takes it out of this state.
+    /// Replayed, or crashed, too often. Only an operator takes it out of this state:
+    /// [`restore`](crate::dead_letter::DeadLetterStore::restore).
     Abandoned = "abandoned", owed: true, closed: true;
 }
 

@@ -73,6 +73,19 @@ pub trait DeadLetterStore: DeadLetterSink {
         actor: Actor,
     ) -> BoxFuture<'_, Result<LetterRow, StoreError>>;
 
+    /// Parks a closed letter again (recovered, discarded or abandoned), by hand: `max_replays` is raised by `more_replays`
+    /// and never reset, the fence is raised, `closed_at` is taken away. Who did it and why is written down where the store
+    /// keeps events. [`LetterRow::restore`] is the rule. It is the only way back for an abandoned letter.
+    ///
+    /// `Conflict` for a letter that is parked or replaying, `Invalid` for one that is not there, or that would come back
+    /// without a replay left.
+    fn restore(
+        &self,
+        letter_id: String,
+        more_replays: u32,
+        actor: Actor,
+    ) -> BoxFuture<'_, Result<LetterRow, StoreError>>;
+
     /// Takes back the leases that have run out: each counts as a crash. Also done at every claim.
     fn reap(&self, actor: Actor) -> BoxFuture<'_, Result<Vec<LetterRow>, StoreError>>;
 
@@ -115,6 +128,9 @@ macro_rules! through {
             }
             fn release(&self, letter_id: String, release: Release, actor: Actor) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
                 (**self).release(letter_id, release, actor)
+            }
+            fn restore(&self, letter_id: String, more_replays: u32, actor: Actor) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
+                (**self).restore(letter_id, more_replays, actor)
             }
             fn reap(&self, actor: Actor) -> BoxFuture<'_, Result<Vec<LetterRow>, StoreError>> {
                 (**self).reap(actor)

@@ -306,6 +306,20 @@ impl DeadLetterStore for MemoryStore {
         later(move || self.lock().release(&letter_id, release))
     }
 
+    fn restore(
+        &self,
+        letter_id: String,
+        more_replays: u32,
+        _actor: Actor,
+    ) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
+        later(move || {
+            let mut state = self.lock();
+            let row = &mut state.letter(&letter_id)?.row;
+            row.restore(more_replays)?;
+            Ok(row.clone())
+        })
+    }
+
     fn reap(&self, _actor: Actor) -> BoxFuture<'_, Result<Vec<LetterRow>, StoreError>> {
         later(move || Ok(self.lock().reap(self.clock.now())))
     }

@@ -4,6 +4,7 @@ mod heart;
 mod job;
 mod report;
 mod run;
+mod under_way;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -27,6 +28,20 @@ type Handler = Box<dyn Fn(ReplayJob) -> BoxFuture<'static, Result<(), ReplayErro
 /// result is written at once, so a crash half-way undoes nothing. A manual replay: it ignores the back-off of standing
 /// workers, and obeys a server's hint unless [forced](Self::force). Letters that come while it runs are left for the next
 /// one.
+///
+/// **Letters under way.** A replay that dies leaves its letter `replaying` until its lease ends, 60 s after the last sign of
+/// life. Each real run first takes back the leases that have ended, so a program that lives only for one replay (cron, a
+/// command) frees what its predecessor left, and replays it. What is still under a lease is left alone and counted in
+/// [`under_way`](ReplayReport::under_way). Such a death counts as a crash; the third one abandons the letter.
+///
+/// **Five failures.** A letter whose replays failed [`MAX_REPLAYS`](crate::dead_letter::MAX_REPLAYS) times (5) is
+/// `abandoned`, also when the failures were permanent ones. It is still owed, but no replay takes it any more, until
+/// [`abandoned`](Self::abandoned) includes such letters with a grant of further replays, or
+/// [`restore`](DeadLetterStore::restore) parks one by hand. A new failing live call does not bring it back.
+///
+/// **The ledger is left alone.** Inside a replay an annotated function with a `ledger` neither asks it nor writes to it: a
+/// job that is recovered by its replay stays `open` there. Have the handler write the end itself where later runs must skip
+/// the job: [`AttemptLedger`](crate::ledger::AttemptLedger).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -57,6 +72,8 @@ pub struct Replayer {
     limit: Option<u64>,
     executes: bool,
     is_forced: bool,
+    /// How many more replays abandoned letters get; `None` leaves them where they are.
+    grant: Option<u32>,
     lease: Duration,
     owner: String,
     actor: Actor,
@@ -84,6 +101,7 @@ impl Replayer {
             limit: Some(20),
             executes: false,
             is_forced: false,
+            grant: None,
             lease: Duration::from_secs(60),
             owner: format!("replay-{}", std::process::id()),
             actor: Actor::new("replay", ""),
@@ -130,7 +148,8 @@ impl Replayer {
         self
     }
 
-    /// Only letters that match; its `states` are ignored, since only parked letters are replayed.
+    /// Only letters that match; its `states` are ignored, since only parked letters are replayed (and, if
+    /// [asked for](Self::abandoned), abandoned ones).
     #[must_use]
     pub fn filter(mut self, filter: Filter) -> Self {
         self.filter = filter;
@@ -165,6 +184,18 @@ impl Replayer {
         self
     }
 
+    /// Replays abandoned letters too: each is [restored](DeadLetterStore::restore) with so many more replays (at least 1)
+    /// when its turn comes, and is parked again unless this replay ends it. `abandoned(1)` gives one more chance, and
+    /// abandons it again when that fails.
+    ///
+    /// Only what can be replayed now is restored: a letter without a handler, altered, without payload or not due stays
+    /// abandoned.
+    #[must_use]
+    pub fn abandoned(mut self, more_replays: u32) -> Self {
+        self.grant = Some(more_replays.max(1));
+        self
+    }
+
     /// How long a letter is kept from others without a sign of life; 60 s by default. It is extended while the handler
     /// runs.
     #[must_use]
@@ -188,7 +219,7 @@ impl Replayer {
     /// Replays. When this future is dropped, the letter it is at is given back.
     ///
     /// # Errors
-    /// When the store cannot be read at the start. Later failures end the run; the report says so.
+    /// When the store cannot be read at the start, or takes no leases back. Later failures end the run; the report says so.
     pub async fn run(&self) -> Result<ReplayReport, StoreError> {
         run::Run::start(self).await?.finish_all().await
     }

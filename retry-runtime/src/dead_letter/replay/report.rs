@@ -14,7 +14,8 @@ use crate::counters::Day;
 pub struct ReplayReport {
     /// Nothing was changed.
     pub dry_run: bool,
-    /// Parked letters that matched at the start.
+    /// Parked letters that matched at the start, those included whose replay had died and whose lease was over; and
+    /// abandoned ones where they were [asked for](crate::dead_letter::Replayer::abandoned).
     pub matched: u64,
     /// Letters looked at, the one longest unseen first.
     pub scanned: u64,
@@ -22,7 +23,7 @@ pub struct ReplayReport {
     pub recovered: u64,
     /// Replayed, and parked again.
     pub still_failing: u64,
-    /// Replayed for the last time: they failed too often.
+    /// Given up: their replays failed, or died, too often. (Dry: only those whose last replay has died.)
     pub abandoned: u64,
     /// Replayed, and there is nothing any more.
     pub gone: u64,
@@ -32,6 +33,14 @@ pub struct ReplayReport {
     pub first_due: Option<SystemTime>,
     /// A dry run's letters that a real one would replay.
     pub would_replay: u64,
+    /// Abandoned letters that were restored with a grant or, dry, would be. Each is counted above too, by what became of
+    /// it.
+    pub restored: u64,
+    /// Letters that match and are being replayed elsewhere, or were when their process died: left alone until their lease
+    /// ends. Not counted in `matched`.
+    pub under_way: u64,
+    /// When the first of those leases ends, unless it is extended.
+    pub first_lease_end: Option<SystemTime>,
     /// Passed over.
     pub skipped: Skipped,
     /// Kinds without a handler, and how many letters of each were passed over.
@@ -77,9 +86,9 @@ impl Skipped {
 }
 
 impl ReplayReport {
-    /// Whether everything that matched was recovered.
+    /// Whether everything that matched was recovered, and nothing is under way elsewhere.
     pub fn is_complete(&self) -> bool {
-        !self.dry_run && self.stopped.is_none() && self.recovered == self.matched
+        !self.dry_run && self.under_way == 0 && self.stopped.is_none() && self.recovered == self.matched
     }
 
     pub(super) fn block(&mut self, kind: &str) {
@@ -89,10 +98,12 @@ impl ReplayReport {
 
     pub(super) fn not_due(&mut self, at: Option<SystemTime>) {
         self.not_due += 1;
-        self.first_due = match (self.first_due, at) {
-            (Some(first), Some(at)) => Some(first.min(at)),
-            (first, at) => first.or(at),
-        };
+        self.first_due = earlier(self.first_due, at);
+    }
+
+    pub(super) fn under_way(&mut self, until: Option<SystemTime>) {
+        self.under_way += 1;
+        self.first_lease_end = earlier(self.first_lease_end, until);
     }
 
     fn counted(&self) -> u64 {
@@ -115,11 +126,21 @@ impl ReplayReport {
     }
 }
 
+fn earlier(a: Option<SystemTime>, b: Option<SystemTime>) -> Option<SystemTime> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
 impl fmt::Display for ReplayReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { matched, scanned, recovered, still_failing, abandoned, gone, not_due, .. } = self;
         if self.dry_run {
             write!(f, "dry run: {} of {matched} matching would be replayed", self.would_replay)?;
+            if *abandoned > 0 {
+                write!(f, ", {abandoned} abandoned")?;
+            }
         } else {
             write!(f, "{scanned} of {matched} matching: {recovered} recovered, {still_failing} still failing, ")?;
             write!(f, "{abandoned} abandoned, {gone} gone")?;
@@ -146,6 +167,15 @@ impl fmt::Display for ReplayReport {
         if !self.blocked_kinds.is_empty() {
             let kinds: Vec<_> = self.blocked_kinds.iter().map(|(kind, n)| format!("`{kind}` {n}")).collect();
             write!(f, "; no handler for {}", kinds.join(", "))?;
+        }
+        if self.restored > 0 {
+            write!(f, "; {} abandoned before", self.restored)?;
+        }
+        if self.under_way > 0 {
+            write!(f, "; {} under way elsewhere", self.under_way)?;
+            if let Some(at) = self.first_lease_end {
+                write!(f, " (first lease until {})", Utc(at))?;
+            }
         }
         match &self.stopped {
             Some(why) => write!(f, "; stopped: {why}"),

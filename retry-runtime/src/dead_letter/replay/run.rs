@@ -15,6 +15,7 @@ use std::time::SystemTime;
 
 use super::heart::Heart;
 use super::job::{HandlerEnd, ReplayError, ReplayJob, Said, is_without_payload};
+use super::under_way::{becomes, look_under_way, reap};
 use super::{Handler, ReplayReport, Replayer};
 use crate::dead_letter::scope::Report;
 use crate::dead_letter::{
@@ -24,7 +25,7 @@ use crate::dead_letter::{
 use crate::error::{StoreError, StoreErrorKind};
 use crate::stop::StopReason;
 
-const PAGE: u32 = 100;
+pub(super) const PAGE: u32 = 100;
 
 pub(super) struct Run<'a> {
     with: &'a Replayer,
@@ -46,13 +47,19 @@ enum After {
 
 impl<'a> Run<'a> {
     pub(super) async fn start(with: &'a Replayer) -> Result<Self, StoreError> {
-        let filter = Filter { states: vec![LetterState::Parked], ..with.filter.clone() };
+        let mut report = ReplayReport { dry_run: !with.executes, ..ReplayReport::default() };
+        let mut states = vec![LetterState::Parked];
+        states.extend(with.grant.map(|_| LetterState::Abandoned));
+        let mut filter = Filter { states, ..with.filter.clone() };
+        if with.executes {
+            reap(with, &filter, &mut report).await?;
+        }
+        let freed = look_under_way(with, &mut report).await?;
+        report.matched += freed + with.store.count(filter.clone()).await?;
+        if freed > 0 {
+            filter.states.push(LetterState::Replaying);
+        }
         let newest = with.store.list(filter.clone(), PageRequest::first(Order::NewestFirst, 1)).await?;
-        let report = ReplayReport {
-            dry_run: !with.executes,
-            matched: with.store.count(filter.clone()).await?,
-            ..ReplayReport::default()
-        };
         let needs_heart = with.executes && !with.store.capabilities().heartbeats;
         let heart = needs_heart.then(|| Heart::start(Arc::clone(&with.store), with.lease)).transpose();
         let heart = heart.map_err(|error| {
@@ -78,7 +85,7 @@ impl<'a> Run<'a> {
                 if last.precedes(row, Order::LongestUnseenFirst) {
                     break 'pages;
                 }
-                if self.seen.contains(&row.seq) {
+                if self.seen.contains(&row.seq) || !self.is_meant(row) {
                     continue;
                 }
                 if self.with.limit.is_some_and(|limit| self.taken >= limit) {
@@ -102,6 +109,15 @@ impl<'a> Run<'a> {
         }
         self.report.close(reached_limit);
         Ok(self.report)
+    }
+
+    /// A dry run's list also has the letters whose replay died; those that are under way are not its own.
+    fn is_meant(&self, row: &LetterRow) -> bool {
+        row.state != LetterState::Replaying || becomes(row, SystemTime::now()).is_some_and(|state| self.takes(state))
+    }
+
+    fn takes(&self, state: LetterState) -> bool {
+        state == LetterState::Parked || (state == LetterState::Abandoned && self.with.grant.is_some())
     }
 
     async fn look_at(&mut self, row: &LetterRow) -> After {
@@ -130,6 +146,8 @@ impl<'a> Run<'a> {
             _ => {
                 self.taken += 1;
                 self.report.would_replay += 1;
+                let abandoned = becomes(row, SystemTime::now()).unwrap_or(row.state) == LetterState::Abandoned;
+                self.report.restored += u64::from(abandoned);
             }
         }
         After::Next
@@ -137,6 +155,9 @@ impl<'a> Run<'a> {
 
     async fn replay(&mut self, row: &LetterRow, handler: &Handler) -> Result<After, StoreError> {
         let with = self.with;
+        if row.state == LetterState::Abandoned && !self.restore(row).await? {
+            return Ok(After::Next);
+        }
         let mut request = ClaimRequest::new([row.kind.as_str()], with.owner.clone());
         request.filter = Filter::id(row.letter_id.clone());
         request.lease = with.lease;
@@ -188,6 +209,36 @@ impl<'a> Run<'a> {
         };
         self.finish(lease, outcome, said).await?;
         Ok(After::Next)
+    }
+
+    /// Brings an abandoned letter back with its grant, if it can be replayed now; counts it otherwise.
+    async fn restore(&mut self, row: &LetterRow) -> Result<bool, StoreError> {
+        let with = self.with;
+        let Some(detail) = with.store.get(row.letter_id.clone()).await? else {
+            self.report.skipped.changed += 1;
+            return Ok(false);
+        };
+        if is_without_payload(&detail.row, &detail.payload) {
+            self.report.skipped.without_payload += 1;
+            return Ok(false);
+        }
+        // This machine's clock has to do: the store's own is asked by the claim.
+        if let Some(at) = detail.row.not_before.filter(|at| *at > SystemTime::now() && !with.is_forced) {
+            self.report.not_due(Some(at));
+            return Ok(false);
+        }
+        let more_replays = with.grant.unwrap_or(1);
+        match with.store.restore(row.letter_id.clone(), more_replays, with.actor.clone()).await {
+            Ok(_) => {
+                self.report.restored += 1;
+                Ok(true)
+            }
+            Err(error) if matches!(error.kind(), StoreErrorKind::Conflict | StoreErrorKind::Invalid) => {
+                self.report.skipped.changed += 1;
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Runs the handler in its scope and under its lease; `None` when the lease was lost.
@@ -245,9 +296,7 @@ impl<'a> Run<'a> {
             LetterState::Discarded if is_gone => self.report.gone += 1,
             _ => self.report.still_failing += 1,
         }
-        if row.state == LetterState::Parked
-            && self.last.is_some_and(|last| !last.precedes(&row, Order::LongestUnseenFirst))
-        {
+        if self.takes(row.state) && self.last.is_some_and(|last| !last.precedes(&row, Order::LongestUnseenFirst)) {
             self.seen.insert(row.seq);
         }
         Ok(())

@@ -4,7 +4,7 @@ use super::support::{
     Bench, Check, LEASE, actor, attempt, checks, demand, done, failure, refused, same, seconds, start, usual_claim,
 };
 use crate::dead_letter::{
-    AttemptOutcome, DeadLetterStore, Filter, Finish, LetterState, MAX_CRASHES, Release, ReplayOutcome,
+    AttemptOutcome, DeadLetterStore, Filter, Finish, LetterState, MAX_CRASHES, MAX_REPLAYS, Release, ReplayOutcome,
 };
 use crate::error::StoreErrorKind;
 
@@ -23,6 +23,10 @@ pub(super) fn checks<S: DeadLetterStore>() -> Vec<Check<Bench<S>>> {
         "S1" a_stale_release_changes_nothing,
         "D15" a_lease_kept_alive_does_not_run_out,
         "D13" a_lease_given_back_is_free_again,
+        "S1" a_closed_letter_is_restored,
+        "S1" a_restored_letter_has_what_was_granted,
+        "S1" a_letter_abandoned_by_crashes_is_restored,
+        "S1" only_a_closed_letter_is_restored,
     ]
 }
 
@@ -190,4 +194,72 @@ fn a_lease_given_back_is_free_again<S: DeadLetterStore>(bench: &Bench<S>) -> Res
     // At the latest when the lease has run out.
     bench.time.advance(LEASE + seconds(1));
     same("handed out again", bench.claim(usual_claim())?.len(), 1)
+}
+
+fn a_closed_letter_is_restored<S: DeadLetterStore>(bench: &Bench<S>) -> Result<(), String> {
+    let recovered = bench.park_job("a")?;
+    bench.replay(&recovered, ReplayOutcome::Recovered)?;
+    let discarded = bench.park_job("b")?;
+    bench.replay(&discarded, ReplayOutcome::Gone(failure()))?;
+    let abandoned = bench.park_job("c")?;
+    bench.wear_out(&abandoned)?;
+    for id in [recovered, discarded, abandoned] {
+        let before = bench.detail(&id)?;
+        let row = done(bench.store.restore(id.clone(), 2, actor()))?;
+        let after = bench.detail(&id)?;
+        same("the letter as returned", &row, &after.row)?;
+        same("state", row.state, LetterState::Parked)?;
+        same("closed_at", row.closed_at, None)?;
+        same("fence", row.fence, before.row.fence + 1)?;
+        same("max_replays", row.max_replays, before.row.max_replays + 2)?;
+        same("replays", row.replays, before.row.replays)?;
+        same("attempts", row.attempts, before.row.attempts)?;
+        same("the history", after.history, before.history)?;
+        same("the payload", after.payload, before.payload)?;
+        let late = Finish::new(&id, before.row.fence, ReplayOutcome::Recovered);
+        refused("an earlier replay's result", attempt(bench.store.finish(late, actor()))?, StoreErrorKind::StaleLease)?;
+    }
+    same("handed out", bench.claim(usual_claim())?.len(), 3)
+}
+
+fn a_restored_letter_has_what_was_granted<S: DeadLetterStore>(bench: &Bench<S>) -> Result<(), String> {
+    let id = bench.park_job("a")?;
+    bench.wear_out(&id)?;
+    done(bench.store.restore(id.clone(), 2, actor()))?;
+    for wanted in [LetterState::Parked, LetterState::Abandoned] {
+        same("state after a failed replay", bench.replay(&id, ReplayOutcome::Failed(failure()))?.state, wanted)?;
+    }
+    same("replays", bench.row(&id)?.replays, MAX_REPLAYS + 2)
+}
+
+fn a_letter_abandoned_by_crashes_is_restored<S: DeadLetterStore>(bench: &Bench<S>) -> Result<(), String> {
+    let id = bench.park_job("a")?;
+    for _ in 0..MAX_CRASHES {
+        bench.claim_id(&id)?;
+        bench.time.advance(LEASE + seconds(1));
+        reap(bench)?;
+    }
+    same("state", bench.row(&id)?.state, LetterState::Abandoned)?;
+    done(bench.store.restore(id.clone(), 0, actor()))?;
+    // One more crash does not abandon it at once.
+    bench.claim_id(&id)?;
+    bench.time.advance(LEASE + seconds(1));
+    reap(bench)?;
+    let row = bench.row(&id)?;
+    same("crashes", row.crashes, MAX_CRASHES + 1)?;
+    same("state after another crash", row.state, LetterState::Parked)
+}
+
+fn only_a_closed_letter_is_restored<S: DeadLetterStore>(bench: &Bench<S>) -> Result<(), String> {
+    let id = bench.park_job("a")?;
+    let restore = |more| attempt(bench.store.restore(id.clone(), more, actor()));
+    refused("a parked letter", restore(1)?, StoreErrorKind::Conflict)?;
+    let fence = bench.claim_id(&id)?.row.fence;
+    refused("a replaying letter", restore(1)?, StoreErrorKind::Conflict)?;
+    done(bench.store.release(id.clone(), Release::Held { fence }, actor()))?;
+    let before = bench.wear_out(&id)?;
+    refused("without a grant", restore(0)?, StoreErrorKind::Invalid)?;
+    same("the letter", bench.row(&id)?, before)?;
+    let unknown = "00000000-0000-7000-8000-000000000000".to_owned();
+    refused("an unknown letter", attempt(bench.store.restore(unknown, 1, actor()))?, StoreErrorKind::Invalid)
 }

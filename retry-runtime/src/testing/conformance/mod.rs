@@ -31,33 +31,33 @@ pub use report::{Outcome, Report};
 use support::{Bench, SinkBench, run};
 
 /// Checks a sink alone: that it answers, keeps, and takes a letter sent again for the same one. `make` gives a fresh sink.
-pub fn sink<S: DeadLetterSink>(make: impl Fn() -> S) -> Report {
+pub fn sink<S: DeadLetterSink>(mut make: impl FnMut() -> S) -> Report {
     run(sink::checks(), || SinkBench { sink: make(), count: None })
 }
 
 /// Checks a sink alone, and by `count` that it keeps each letter once.
-pub fn sink_counting<S: DeadLetterSink>(make: impl Fn() -> S, count: impl Fn(&S) -> u64) -> Report {
+pub fn sink_counting<S: DeadLetterSink>(mut make: impl FnMut() -> S, count: impl Fn(&S) -> u64) -> Report {
     run(sink::checks(), || SinkBench { sink: make(), count: Some(&count) })
 }
 
 /// Checks a store, its sink included. `make` gives a fresh, empty store on the clock.
-pub fn store<S: DeadLetterStore>(make: impl Fn(StoreClock) -> S) -> Report {
+pub fn store<S: DeadLetterStore>(mut make: impl FnMut(StoreClock) -> S) -> Report {
     let mut report = sink_counting(
         || make(StoreClock::system()),
         |store| support::done(store.count(crate::dead_letter::Filter::all())).unwrap_or(u64::MAX),
     );
     for checks in [park::checks(), replay::checks(), lifecycle::checks(), read::checks(), model::checks()] {
-        report.extend(run(checks, || Bench::new(&make)));
+        report.extend(run(checks, || Bench::new(&mut make)));
     }
     report
 }
 
 /// Checks an attempt ledger. `make` gives a fresh, empty ledger on the clock.
-pub fn ledger<L: AttemptLedger>(make: impl Fn(StoreClock) -> L) -> Report {
-    run(ledger::checks(), || Bench::new(&make))
+pub fn ledger<L: AttemptLedger>(mut make: impl FnMut(StoreClock) -> L) -> Report {
+    run(ledger::checks(), || Bench::new(&mut make))
 }
 
 /// Checks daily counters. `make` gives fresh, empty counters on the clock.
-pub fn counters<C: DailyCounters>(make: impl Fn(StoreClock) -> C) -> Report {
-    run(counters::checks(), || Bench::new(&make))
+pub fn counters<C: DailyCounters>(mut make: impl FnMut(StoreClock) -> C) -> Report {
+    run(counters::checks(), || Bench::new(&mut make))
 }

@@ -17,7 +17,7 @@ pub(super) fn checks<S: DeadLetterStore>() -> Vec<Check<Bench<S>>> {
     checks!["D1-D20" a_random_walk_goes_where_the_rules_lead]
 }
 
-/// Each with jobs of its own: an abandoned letter goes nowhere any more.
+/// Each with jobs of its own: an abandoned letter seldom goes anywhere any more.
 const WALKS: u64 = 24;
 const STEPS: u32 = 24;
 const JOBS: u64 = 2;
@@ -72,7 +72,7 @@ fn one_step<S: DeadLetterStore>(
     known: &mut Known,
 ) -> Result<&'static str, String> {
     let actor = || Actor::new("walk", "");
-    match dice.roll(12) {
+    match dice.roll(13) {
         0..=2 => {
             let sent = match &known.sent {
                 // The same parking again.
@@ -124,6 +124,14 @@ fn one_step<S: DeadLetterStore>(
             let theirs = attempt(bench.store.extend(there.clone(), known.fence, LEASE * 2))?;
             both("extend", theirs, attempt(model.extend(here.clone(), known.fence, LEASE * 2))?)?;
             Ok("extend")
+        }
+        10 => {
+            let Some((there, here)) = &known.ids else { return Ok("nothing") };
+            let more_replays = u32::try_from(dice.roll(3)).unwrap_or(0);
+            let theirs = attempt(bench.store.restore(there.clone(), more_replays, actor()))?;
+            let ours = attempt(model.restore(here.clone(), more_replays, actor()))?;
+            both("restore", theirs.map(|row| row.state), ours.map(|row| row.state))?;
+            Ok("restore")
         }
         _ => {
             bench.time.advance(match dice.roll(4) {

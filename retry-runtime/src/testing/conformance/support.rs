@@ -49,7 +49,7 @@ pub(super) fn same<T: PartialEq + Debug>(what: &str, found: T, wanted: T) -> Res
     if found == wanted { Ok(()) } else { Err(format!("{what}: found {found:?}, wanted {wanted:?}")) }
 }
 
-pub(super) fn run<B>(checks: Vec<Check<B>>, fresh: impl Fn() -> B) -> Report {
+pub(super) fn run<B>(checks: Vec<Check<B>>, mut fresh: impl FnMut() -> B) -> Report {
     let one = |check: Check<B>| {
         let result = catch_unwind(AssertUnwindSafe(|| (check.run)(&fresh())));
         let failure = match result {
@@ -154,7 +154,7 @@ pub(super) fn failure() -> Failure {
 }
 
 impl<S> Bench<S> {
-    pub(super) fn new(make: impl Fn(StoreClock) -> S) -> Self {
+    pub(super) fn new(make: impl FnOnce(StoreClock) -> S) -> Self {
         let time = ManualClock::new(start());
         Self { store: make(time.clock()), time }
     }
