@@ -41,7 +41,7 @@ pub const fn is_zero(wait: Duration) -> bool {
 #[derive(Debug)]
 pub struct YieldOnce(bool);
 
-/// See [`YieldOnce`].
+/// See `YieldOnce`.
 #[inline]
 pub const fn yield_once() -> YieldOnce {
     YieldOnce(false)
