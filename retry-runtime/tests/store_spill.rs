@@ -321,3 +321,86 @@ fn child_spills_until_full() {
         }
     }
 }
+
+// D8: letters of a scope come home to it, whoever brings them
+#[test]
+fn a_line_tells_its_scope_and_a_batch_has_one() {
+    let dir = Dir::new();
+    for (scope, jobs) in [(Some("red"), ["a", "b"]), (None, ["c", "d"]), (Some("r\"\u{0}"), ["e", "f"])] {
+        let spill = scope.into_iter().fold(dir.spill(), Spill::in_scope);
+        for job in jobs {
+            spill.append(&letter(job)).unwrap();
+        }
+    }
+    // As one file: whatever a file holds, no batch mixes scopes.
+    let text: String = dir.names().iter().map(|name| fs::read_to_string(dir.0.join(name)).unwrap()).collect();
+    for name in dir.names() {
+        fs::remove_file(dir.0.join(name)).unwrap();
+    }
+    fs::write(dir.0.join("jobs.db.spill.1.ndjson"), text).unwrap();
+    let mut found = Vec::new();
+    let done = dir.spill().import(|batch| {
+        let jobs: Vec<_> = batch.letters.iter().map(|letter| letter.job_id.clone().unwrap()).collect();
+        found.push((batch.scope, jobs.concat()));
+        Ok(())
+    });
+    assert_eq!(done.unwrap().letters, 6);
+    found.sort_by(|one, two| one.1.cmp(&two.1));
+    let wanted = [(Some("red"), "ab"), (None, "cd"), (Some("r\"\u{0}"), "ef")];
+    assert_eq!(found, wanted.map(|(scope, jobs)| (scope.map(str::to_owned), jobs.to_owned())));
+}
+
+// D8: what is spilled may be larger than the memory
+#[test]
+fn large_letters_come_home_a_few_at_a_time() {
+    let dir = Dir::new();
+    let spill = dir.spill();
+    for job in 0..40 {
+        let mut large = letter(&job.to_string());
+        large.payload = Payload::Json(format!("\"{}\"", "x".repeat(1 << 20)));
+        spill.append(&large).unwrap();
+    }
+    // Lines that cannot be read are no letters: a file is read to its end all the same.
+    let path = spill.append(&letter("last but one")).unwrap();
+    spill.release();
+    let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
+    for _ in 0..20 {
+        file.write_all(format!("{}\n", "y".repeat(1 << 20)).as_bytes()).unwrap();
+    }
+    spill.append(&letter("last")).unwrap();
+    spill.release();
+    let mut sizes = Vec::new();
+    let done = spill.import(|batch| {
+        sizes.push(batch.letters.len());
+        Ok(())
+    });
+    let done = done.unwrap();
+    assert_eq!((done.letters, done.bad_lines), (42, 20));
+    assert!(sizes.iter().all(|size| *size <= 9), "{sizes:?}");
+}
+
+// D8: an importer that takes a file away before its owner has locked it
+#[test]
+fn no_letter_is_refused_because_others_import() {
+    let dir = Dir::new();
+    let ended = std::sync::atomic::AtomicBool::new(false);
+    let (spilled, imported) = std::thread::scope(|scope| {
+        let importers: Vec<_> = (0..2)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut letters = 0;
+                    while !ended.load(std::sync::atomic::Ordering::SeqCst) {
+                        letters += collect(&dir.spill()).0.len();
+                    }
+                    letters
+                })
+            })
+            .collect();
+        // A new file for each letter.
+        let spilled: Vec<_> = (0..400).map(|job| dir.spill().append(&letter(&job.to_string())).map(drop)).collect();
+        ended.store(true, std::sync::atomic::Ordering::SeqCst);
+        (spilled, importers.into_iter().map(|importer| importer.join().unwrap()).sum::<usize>())
+    });
+    assert!(spilled.iter().all(Result::is_ok), "{:?}", spilled.iter().find(|spilled| spilled.is_err()));
+    assert!(imported + collect(&dir.spill()).0.len() >= 400);
+}

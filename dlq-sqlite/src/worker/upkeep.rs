@@ -208,6 +208,10 @@ impl Worker {
         if broken.is_some() {
             self.note(broken.as_ref());
         }
+        // Files of processes that live: those that are just ending leave theirs behind.
+        if result.as_ref().is_ok_and(|done| done.busy > 0) {
+            self.outage.import_again(self.now);
+        }
         // What waits when a store is closed waits for the next one, as was said when it was spilled.
         if let Err(error) = result
             && error.kind() != StoreErrorKind::Closed
@@ -221,7 +225,10 @@ impl Worker {
     fn take_in(&self, spilled: &Batch, broken: &mut Option<StoreError>) -> Result<(), StoreError> {
         let count = spilled.letters.len() + usize::from(spilled.lost > 0);
         let outcome = self.small_batch(self.now, count, |index, tx| match spilled.letters.get(index) {
-            Some(letter) => park(tx, letter, Origin::Spill).map(drop),
+            Some(letter) => {
+                let scope = spilled.scope.as_deref().unwrap_or(tx.scope);
+                park(Tx { scope, ..tx }, letter, Origin::Spill).map(drop)
+            }
             None => add_losses(tx, spilled.lost),
         });
         *broken = outcome.broken;

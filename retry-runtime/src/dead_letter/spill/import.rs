@@ -19,10 +19,15 @@ pub struct Batch {
     pub letters: Vec<DeadLetter>,
     /// So many were lost before: to be added to the store's counter.
     pub lost: u64,
+    /// The scope in which they were to be parked; `None`: that of the store which imports them.
+    pub scope: Option<String>,
 }
 
 /// The most letters in one [`Batch`].
 const BATCH: usize = 500;
+
+/// And about the most bytes: letters may be large, and all of a batch are in memory at once.
+const BATCH_BYTES: usize = 8 << 20;
 
 /// What an import did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,7 +46,8 @@ pub struct Import {
 }
 
 impl Spill {
-    /// Gives all waiting lines to `take`, file by file, at most 500 letters at a time.
+    /// Gives all waiting lines to `take`, file by file, at most 500 letters, or 8 MiB of them, at a time, all of
+    /// one scope.
     ///
     /// `take` must answer only once the letters are durable: then the file is renamed to `.done`. A line that cannot be
     /// read goes to a file `.bad`, an error notice is said, and the rest is imported. Files of living processes are left
@@ -75,6 +81,8 @@ pub(crate) struct Waiting {
     reader: BufReader<File>,
     letters: u64,
     lost: u64,
+    /// Read already, but of another scope than the batch before it.
+    ahead: Option<(DeadLetter, Option<String>)>,
     bad: Vec<Vec<u8>>,
     /// Why it stays where it is.
     refused: Option<io::Error>,
@@ -103,6 +111,7 @@ impl Waiting {
                 reader: BufReader::new(file),
                 letters: 0,
                 lost: 0,
+                ahead: None,
                 bad: Vec::new(),
                 refused: None,
             }),
@@ -131,10 +140,24 @@ impl Waiting {
 
     fn read(&mut self, batch: &mut Batch) -> io::Result<()> {
         let mut raw = Vec::new();
-        while batch.letters.len() < BATCH && self.reader.read_until(b'\n', &mut raw)? > 0 {
+        let mut bytes = 0;
+        if let Some((letter, scope)) = self.ahead.take() {
+            batch.letters.push(letter);
+            batch.scope = scope;
+        }
+        while batch.letters.len() < BATCH && bytes < BATCH_BYTES && self.reader.read_until(b'\n', &mut raw)? > 0 {
             let whole = raw.strip_suffix(b"\n");
             match whole.map_or_else(|| Err(BadLine::Broken("torn".to_owned())), line::parse) {
-                Ok(Line::Letter(letter)) => batch.letters.push(*letter),
+                Ok(Line::Letter(letter, scope)) => {
+                    if batch.letters.is_empty() {
+                        batch.scope = scope;
+                    } else if batch.scope != scope {
+                        self.ahead = Some((*letter, scope));
+                        return Ok(());
+                    }
+                    batch.letters.push(*letter);
+                    bytes += raw.len();
+                }
                 Ok(Line::Lost(n)) => batch.lost += n,
                 Err(BadLine::Broken(_)) => self.bad.push(std::mem::take(&mut raw)),
                 Err(BadLine::Newer(version)) => {

@@ -1,6 +1,6 @@
 //! One line of a spill file, to text and back.
 //!
-//! `{"v":1,"park_id":"..","crc":"1a2b3c4d","letter":{..}}`: the checksum is over the whole line without its end, with
+//! `{"v":1,"park_id":"..","crc":"1a2b3c4d","scope":"..","letter":{..}}`: the checksum is over the whole line without its end, with
 //! `00000000` in the checksum's place, so that it can be checked without knowing how JSON is written. Times are whole
 //! milliseconds since the epoch, durations whole nanoseconds. The payload is a JSON string, so that its bytes stay as they
 //! are. What is absent or null has its default.
@@ -25,8 +25,8 @@ const NO_CRC: &str = "00000000";
 /// What a line says.
 #[derive(Debug, PartialEq)]
 pub(super) enum Line {
-    /// A letter.
-    Letter(Box<DeadLetter>),
+    /// A letter, and the scope of the store that spilled it.
+    Letter(Box<DeadLetter>, Option<String>),
     /// So many letters were lost before.
     Lost(u64),
 }
@@ -41,9 +41,10 @@ pub(super) enum BadLine {
 }
 
 /// The line of a letter, with its end.
-pub(super) fn letter(letter: &DeadLetter) -> String {
+pub(super) fn letter(letter: &DeadLetter, scope: Option<&str>) -> String {
     let head = format!("{{\"v\":{VERSION},\"park_id\":\"{}\",", letter.park_id);
-    sealed(&head, &format!("\",\"letter\":{}}}", letter_value(letter)))
+    let scope = scope.map_or_else(String::new, |scope| format!(",\"scope\":{}", Value::from(scope)));
+    sealed(&head, &format!("\"{scope},\"letter\":{}}}", letter_value(letter)))
 }
 
 /// The line of a number of losses, with its end.
@@ -74,7 +75,8 @@ pub(super) fn parse(line: &[u8]) -> Result<Line, BadLine> {
     let park_id = value.get("park_id").and_then(Value::as_str).and_then(Id::parse);
     let park_id = park_id.ok_or_else(|| broken("no `park_id`"))?;
     let fields = value.get("letter").and_then(Value::as_object).ok_or_else(|| broken("no `letter`"))?;
-    Ok(Line::Letter(Box::new(letter_of(park_id, fields)?)))
+    let scope = value.as_object().map_or(Ok(None), |line| self::text(line, "scope"))?;
+    Ok(Line::Letter(Box::new(letter_of(park_id, fields)?), scope))
 }
 
 fn check(text: &str) -> Result<(), BadLine> {
@@ -243,16 +245,16 @@ mod tests {
     proptest! {
         // D8: what is spilled comes back.
         #[test]
-        fn a_letter_comes_back_as_it_was(sent in any_letter()) {
-            let line = letter(&sent);
+        fn a_letter_comes_back_as_it_was(sent in any_letter(), scope in any::<Option<String>>()) {
+            let line = letter(&sent, scope.as_deref());
             prop_assert!(line.ends_with('\n') && line.trim_end_matches('\n').find('\n').is_none());
-            prop_assert_eq!(parse(line.trim_end().as_bytes()), Ok(Line::Letter(Box::new(sent))));
+            prop_assert_eq!(parse(line.trim_end().as_bytes()), Ok(Line::Letter(Box::new(sent), scope)));
         }
 
         // D8: a torn line is found, wherever it was torn.
         #[test]
         fn a_torn_line_is_broken(sent in any_letter(), at in any::<prop::sample::Index>()) {
-            let line = letter(&sent);
+            let line = letter(&sent, None);
             let line = line.trim_end().as_bytes();
             let torn = line.get(..at.index(line.len())).unwrap_or_default();
             prop_assert!(matches!(parse(torn), Err(BadLine::Broken(_))));
@@ -261,13 +263,13 @@ mod tests {
         // D8: an altered byte is found.
         #[test]
         fn an_altered_line_is_broken(sent in any_letter(), at in any::<prop::sample::Index>(), bit in 0..8_u8) {
-            let line = letter(&sent);
+            let line = letter(&sent, None);
             let mut bytes = line.trim_end().as_bytes().to_vec();
             let at = at.index(bytes.len());
             bytes[at] ^= 1 << bit;
             let parsed = parse(&bytes);
             // Hexadecimal digits read the same in either case; and another version is another matter.
-            let same = matches!(&parsed, Ok(Line::Letter(read)) if **read == sent);
+            let same = matches!(&parsed, Ok(Line::Letter(read, None)) if **read == sent);
             prop_assert!(same || parsed.is_err(), "{:?}", parsed);
         }
     }
@@ -282,9 +284,9 @@ mod tests {
             {\"attempts\":0,\"class\":null,\"code\":403,\"disposition\":\"unknown\",\"error_message\":\"\",\"error_type\":\"\",\
             \"failed_at\":1000,\"first_failed_at\":1000,\"history\":[],\"job_id\":null,\"kind\":\"fetch\",\"model\":null,\
             \"not_before\":null,\"payload\":{\"encoding\":\"json\",\"text\":\"{\\\"a\\\":1}\"},\"reason\":\"permanent\"}}";
-        assert_eq!(parse(line.as_bytes()), Ok(Line::Letter(Box::new(sent.clone()))));
+        assert_eq!(parse(line.as_bytes()), Ok(Line::Letter(Box::new(sent.clone()), None)));
         // Key order is the JSON library's own affair; the length is not.
-        assert_eq!(letter(&sent).trim_end().len(), line.len());
+        assert_eq!(letter(&sent, None).trim_end().len(), line.len());
     }
 
     #[test]

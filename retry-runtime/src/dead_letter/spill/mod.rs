@@ -31,6 +31,8 @@ pub use reserve::Reserve;
 pub struct Spill {
     base: OsString,
     dirs: Vec<PathBuf>,
+    /// The part of a shared store whose letters these are.
+    scope: Option<String>,
     /// The file being written in each directory.
     open: Mutex<Vec<Option<Writer>>>,
 }
@@ -52,7 +54,17 @@ impl Spill {
     /// A spill with file names that begin with `base`, in the first of these directories that takes it. Directories that
     /// are not there are created, for their owner only - but for the first, whose absence is a fault of its own.
     pub fn in_dirs(base: impl Into<OsString>, dirs: impl IntoIterator<Item = PathBuf>) -> Self {
-        Self { base: base.into(), dirs: dirs.into_iter().collect(), open: Mutex::default() }
+        // The working directory may change.
+        let dirs = dirs.into_iter().map(|dir| std::path::absolute(&dir).unwrap_or(dir)).collect();
+        Self { base: base.into(), dirs, scope: None, open: Mutex::default() }
+    }
+
+    /// Writes a scope into each line: whoever imports it, perhaps a store of another scope on the same file, puts the letter
+    /// where it belongs.
+    #[must_use]
+    pub fn in_scope(mut self, scope: impl Into<String>) -> Self {
+        self.scope = Some(scope.into());
+        self
     }
 
     /// Writes a letter down. It is on disk when this returns its file.
@@ -60,7 +72,7 @@ impl Spill {
     /// # Errors
     /// What the last of the directories said.
     pub fn append(&self, letter: &DeadLetter) -> Result<PathBuf, StoreError> {
-        let path = self.write(&line::letter(letter))?;
+        let path = self.write(&line::letter(letter, self.scope.as_deref()))?;
         self.record_losses();
         Ok(path)
     }
@@ -76,10 +88,13 @@ impl Spill {
     fn write(&self, line: &str) -> Result<PathBuf, StoreError> {
         let mut open = self.lock();
         open.resize_with(self.dirs.len(), || None);
-        let mut failure = StoreError::new(StoreErrorKind::Unavailable, "there is no directory to spill into");
+        let mut failure = StoreError::new(
+            StoreErrorKind::Unavailable,
+            "there is no directory to spill into, or others took each file away",
+        );
         for (at, (dir, slot)) in self.dirs.iter().zip(open.iter_mut()).enumerate() {
             // A file that was taken away after the line was written may not have been read with it: once more then.
-            for _ in 0..3 {
+            for _ in 0..TRIES {
                 match self.write_in(dir, at == 0, slot, line) {
                     Ok(Some(path)) => return Ok(path),
                     Ok(None) => {}
@@ -93,7 +108,7 @@ impl Spill {
         Err(failure)
     }
 
-    /// Writes the line into the directory's file. `None`: the file had been taken away.
+    /// Writes the line into the directory's file. `None`: the file had been taken away, perhaps before its first line.
     fn write_in(
         &self,
         dir: &Path,
@@ -103,7 +118,10 @@ impl Spill {
     ) -> Result<Option<PathBuf>, StoreError> {
         let mut writer = match slot.take() {
             Some(writer) => writer,
-            None => self.create(dir, is_first)?,
+            None => match self.create(dir, is_first)? {
+                Some(writer) => writer,
+                None => return Ok(None),
+            },
         };
         match append_whole(&mut writer.file, &mut writer.len, line.as_bytes()) {
             Ok(()) if files::is_at(&writer.file, &writer.path) => {
@@ -125,7 +143,7 @@ impl Spill {
         }
     }
 
-    fn create(&self, dir: &Path, is_first: bool) -> Result<Writer, StoreError> {
+    fn create(&self, dir: &Path, is_first: bool) -> Result<Option<Writer>, StoreError> {
         if !is_first {
             files::create_private_dir(dir).map_err(|error| files::store_error("cannot create", dir, error))?;
         }
@@ -134,10 +152,10 @@ impl Spill {
         let file = files::create_private(&path).map_err(fail)?;
         if lock::exclusive(&file) == Locked::Busy {
             // An importer was quicker than we were; it will find the file empty.
-            return Err(fail(io::Error::from(io::ErrorKind::WouldBlock)));
+            return Ok(None);
         }
         files::sync_dir(dir).map_err(fail)?;
-        Ok(Writer { file, path, len: 0 })
+        Ok(Some(Writer { file, path, len: 0 }))
     }
 
     /// Closes the files of this process, which opens their locks. The next letter begins a new one.
@@ -180,6 +198,9 @@ impl Spill {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// How many files are begun for one line while importers take them away.
+const TRIES: usize = 10;
 
 /// Where bytes are appended, and taken back.
 trait Medium: Write {
@@ -275,7 +296,7 @@ mod tests {
             let mut disk = Disk { bytes: RefCell::default(), room, syncs_fail: false };
             let mut len = 0;
             let mut kept = 0;
-            for _ in 0..3 {
+            for _ in 0..TRIES {
                 match append_whole(&mut disk, &mut len, b"line 1\n") {
                     Ok(()) => kept += 1,
                     Err(failed) => assert!(failed.is_clean && failed.error.kind() == io::ErrorKind::StorageFull),
