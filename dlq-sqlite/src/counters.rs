@@ -41,6 +41,5 @@ pub(crate) fn series(
             Ok((row.get(0)?, number(row.get(1)?)))
         })?
         .collect::<rusqlite::Result<_>>()?;
-    let days = std::iter::successors(Some(from), |day| Some(day.plus(1))).take_while(|day| *day <= to);
-    Ok(days.map(|day| (day, known.get(&day.to_string()).copied().unwrap_or(0))).collect())
+    Ok(from.through(to).map(|day| (day, known.get(&day.to_string()).copied().unwrap_or(0))).collect())
 }

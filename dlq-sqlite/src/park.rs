@@ -127,7 +127,7 @@ fn merge(tx: Tx<'_>, job_id: &str, letter: &DeadLetter) -> rusqlite::Result<Lett
         .query_row(params![tx.scope, letter.kind, job_id], rows::letter)?;
     let before = row.state;
     let known = known_payload(tx, &row, &letter.payload)?;
-    let step = row.merge(letter, known);
+    let step = row.merge(letter, known, tx.now);
     rows::save(tx, &row, None)?;
     take_payload(tx, row.seq, step, &letter.payload)?;
     let reopened = before.is_closed() && row.state == LetterState::Parked;

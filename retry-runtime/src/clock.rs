@@ -1,6 +1,6 @@
 //! The one place that reads the time.
 
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 /// The monotonic clock: tokio's where it is there, so that a paused clock is followed, else the system's.
 pub(crate) fn monotonic() -> Instant {
@@ -13,6 +13,12 @@ pub(crate) fn monotonic() -> Instant {
     #[cfg(feature = "test-util")]
     let now = now.checked_add(crate::testing::virtual_elapsed()).unwrap_or(now);
     now
+}
+
+/// `span` after `at`; where no calendar has that moment, a hundred years after it. Never a moment that has come: what waits
+/// for one so far away must not be taken for due.
+pub(crate) fn after(at: SystemTime, span: Duration) -> SystemTime {
+    at.checked_add(span).or_else(|| at.checked_add(Duration::from_secs(100 * 365 * 86_400))).unwrap_or(at)
 }
 
 /// The wall clock, for what is written down.

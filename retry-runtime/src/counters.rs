@@ -28,9 +28,26 @@ pub const MAX_COUNT: u64 = i64::MAX as u64;
 const MILLIS_PER_DAY: i64 = 86_400_000;
 
 impl Day {
-    /// The day of a moment.
+    /// 0000-01-01.
+    const FIRST: i64 = -719_528;
+    /// 9999-12-31.
+    const LAST: i64 = 2_932_896;
+
+    const fn clamped(days: i64) -> Self {
+        // `Ord::clamp` is not const.
+        Self(if days < Self::FIRST {
+            Self::FIRST
+        } else if days > Self::LAST {
+            Self::LAST
+        } else {
+            days
+        })
+    }
+
+    /// The day of a moment. A moment outside of the years 0 to 9999 counts as the nearest day inside: the text form orders
+    /// days only there.
     pub fn of(at: SystemTime) -> Self {
-        Self(to_millis(at).div_euclid(MILLIS_PER_DAY))
+        Self::clamped(to_millis(at).div_euclid(MILLIS_PER_DAY))
     }
 
     /// Its first moment. Days before the epoch give the epoch.
@@ -39,10 +56,15 @@ impl Day {
         UNIX_EPOCH.checked_add(Duration::from_secs(seconds)).unwrap_or(UNIX_EPOCH)
     }
 
-    /// The day `days` later, or earlier.
+    /// The day `days` later, or earlier, inside the years 0 to 9999.
     #[must_use]
     pub const fn plus(self, days: i64) -> Self {
-        Self(self.0.saturating_add(days))
+        Self::clamped(self.0.saturating_add(days))
+    }
+
+    /// The days from this one to `last`, both included; none where `last` is earlier.
+    pub fn through(self, last: Self) -> impl Iterator<Item = Self> {
+        (self.0..=last.0).map(Self)
     }
 
     /// The day of a text `YYYY-MM-DD`; `None` for any other text and for days that are not in the calendar.
@@ -149,6 +171,18 @@ mod tests {
             assert_eq!(Day::parse(&text), Some(day), "{text}");
         }
         assert_eq!(Day(0).to_string(), "1970-01-01");
+    }
+
+    // B3.5: days stay in the years that their text form orders, whatever the clock says.
+    #[test]
+    fn no_day_leaves_the_calendar() {
+        let (first, last) = (Day::parse("0000-01-01"), Day::parse("9999-12-31"));
+        for days in [i64::MAX, i64::MAX / 2, 10_000_000] {
+            assert_eq!(Some(Day(0).plus(days)), last);
+            assert_eq!(Some(Day(0).plus(-days)), first);
+        }
+        assert_eq!(Some(Day::of(crate::dead_letter::from_millis(i64::MAX))), last);
+        assert_eq!(Some(Day::of(crate::dead_letter::from_millis(i64::MIN))), first);
     }
 
     #[test]

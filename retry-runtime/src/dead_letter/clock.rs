@@ -9,6 +9,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Where a store reads the time. Cheap to clone.
+///
+/// Leases and due times are moments of this clock. When the system's clock is set ahead, leases end early, and replays may
+/// run twice; when it is set back, the letters of a process that died are taken back that much later.
 #[derive(Clone, Default)]
 pub struct StoreClock {
     manual: Option<Arc<AtomicI64>>,

@@ -5,6 +5,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use crate::clock;
 use crate::dead_letter::{
     AttemptOutcome, ClaimRequest, DeadLetter, Failure, Finish, HistoryEntry, LetterRow, LetterState, MAX_CRASHES,
     MAX_REPLAYS, Payload, Release, ReplayOutcome, fingerprint, replay_backoff, whole_millis,
@@ -65,10 +66,11 @@ impl LetterRow {
 
     /// Merges a further parking of the same job: the newest failure shows, counts add up, a closed letter opens again.
     ///
-    /// A parking older than the newest failure (imported late) only counts.
-    pub fn merge(&mut self, letter: &DeadLetter, known: KnownPayload) -> PayloadStep {
+    /// A parking older than the newest failure (imported late) only counts. `now` is the store's: a newest failure that lies
+    /// ahead of it was dated by a clock that has been set back since, and does not hide what fails today.
+    pub fn merge(&mut self, letter: &DeadLetter, known: KnownPayload, now: SystemTime) -> PayloadStep {
         let failed_at = whole_millis(letter.failed_at);
-        let newest = failed_at >= self.last_seen;
+        let newest = failed_at >= self.last_seen || self.last_seen > now;
         self.attempts = self.attempts.saturating_add(u64::from(letter.attempts));
         self.parkings = self.parkings.saturating_add(1);
         self.first_seen = self.first_seen.min(whole_millis(letter.first_failed_at)).min(failed_at);
@@ -141,10 +143,9 @@ impl LetterRow {
             }
             ReplayOutcome::Failed(failure) => {
                 self.not_before = self.not_before.max(failure.not_before.map(whole_millis));
-                if now >= self.last_seen {
-                    self.last_seen = now;
-                    self.fail(failure);
-                }
+                // Also where the clock was set back since the failure before.
+                self.last_seen = now;
+                self.fail(failure);
                 if self.replays >= self.max_replays {
                     self.close(LetterState::Abandoned, now);
                 } else {
@@ -286,8 +287,7 @@ impl Finish {
 
 /// `now` and `span` after it, in whole milliseconds; far future where the sum has no representation.
 pub fn lease_end(now: SystemTime, span: Duration) -> SystemTime {
-    let end = now.checked_add(span).or_else(|| now.checked_add(Duration::from_secs(100 * 365 * 86_400)));
-    whole_millis(end.unwrap_or(now))
+    whole_millis(clock::after(now, span))
 }
 
 #[cfg(test)]
@@ -319,7 +319,7 @@ mod tests {
                 is_current: current.as_ref() == Some(&letter.payload),
                 is_known: kept.contains(&letter.payload),
             };
-            if let PayloadStep::Add { revision } = row.merge(letter, known) {
+            if let PayloadStep::Add { revision } = row.merge(letter, known, UNIX_EPOCH + Duration::from_secs(10_000)) {
                 kept.push(letter.payload.clone());
                 assert_eq!(revision as usize, kept.len(), "revisions are numbered in the order they are kept");
             }
@@ -374,7 +374,7 @@ mod tests {
                 now += Duration::from_secs(61);
                 let before = row.clone();
                 match verb {
-                    0 => drop(row.merge(&parking(now.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()), 1, 1), KnownPayload::default())),
+                    0 => drop(row.merge(&parking(now.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()), 1, 1), KnownPayload::default(), now)),
                     1 if row.state == LetterState::Parked => row.claim(&request, now),
                     2 => drop(row.finish(&Finish::new("", row.fence, ReplayOutcome::Recovered), now)),
                     3 => {

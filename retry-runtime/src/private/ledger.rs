@@ -99,7 +99,7 @@ pub fn ledger_end<L: AttemptLedger + ?Sized>(
                 .last()
                 .filter(|_| reason == Some(StopReason::HintTooLong))
                 .and_then(|last| last.retry_after)
-                .and_then(|hint| clock::wall().checked_add(hint)),
+                .map(|hint| clock::after(clock::wall(), hint)),
         },
     };
     ledger.end(key.clone(), token, end)

@@ -38,9 +38,8 @@ impl DailyCounters for MemoryStore {
     ) -> BoxFuture<'_, Result<Vec<(Day, u64)>, StoreError>> {
         later(move || {
             let state = self.lock();
-            let days = std::iter::successors(Some(from), |day| Some(day.plus(1))).take_while(|day| *day <= to);
             let value = |day| state.daily.get(&(operation.clone(), day, counter.clone())).copied().unwrap_or(0);
-            Ok(days.map(|day| (day, value(day))).collect())
+            Ok(from.through(to).map(|day| (day, value(day))).collect())
         })
     }
 }

@@ -108,7 +108,7 @@ impl Stored {
 }
 
 impl State {
-    fn park(&mut self, letter: DeadLetter) -> String {
+    fn park(&mut self, letter: DeadLetter, now: SystemTime) -> String {
         if let Some(letter_id) = self.parkings.get(&letter.park_id) {
             return letter_id.clone();
         }
@@ -119,7 +119,7 @@ impl State {
         let known = self.by_job.get(&job).and_then(|seq| self.letters.get_mut(seq));
         let letter_id = if let Some(stored) = known {
             let known = stored.known(&letter.payload);
-            let step = stored.row.merge(&letter, known);
+            let step = stored.row.merge(&letter, known, now);
             stored.history.extend(history);
             stored.take_payload(step, letter.payload);
             stored.row.letter_id.clone()
@@ -234,7 +234,7 @@ impl State {
 
 impl DeadLetterSink for MemoryStore {
     fn submit(&self, letter: DeadLetter) -> Ticket {
-        Reply::ready(Parking::Parked { letter_id: self.lock().park(letter) })
+        Reply::ready(Parking::Parked { letter_id: self.lock().park(letter, self.clock.now()) })
     }
 }
 
@@ -353,12 +353,12 @@ mod tests {
         let mut letter = DeadLetter::new("fetch", StopReason::Exhausted, SystemTime::UNIX_EPOCH);
         letter.job_id = Some("a".into());
         let mut state = store.lock();
-        let letter_id = state.park(letter.clone());
+        let letter_id = state.park(letter.clone(), SystemTime::UNIX_EPOCH);
         // What retention will do.
         state.letters.clear();
         state.by_id.clear();
         state.by_job.clear();
-        assert_eq!(state.park(letter), letter_id);
+        assert_eq!(state.park(letter, SystemTime::UNIX_EPOCH), letter_id);
         assert!(state.letters.is_empty());
     }
 }

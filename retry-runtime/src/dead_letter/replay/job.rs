@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::attempt::AttemptRecord;
 use crate::classify::Classify;
+use crate::clock;
 use crate::dead_letter::{Claimed, Failure, LetterRow, Payload};
 use crate::gave_up::GaveUp;
 use crate::stop::StopReason;
@@ -152,7 +153,7 @@ impl<E: Classify> From<E> for ReplayError {
         failure.class = Some(verdict.class.to_owned());
         failure.code = verdict.code;
         failure.error_type = type_name::<E>().into();
-        failure.not_before = verdict.retry_after.and_then(|wait| SystemTime::now().checked_add(wait));
+        failure.not_before = verdict.retry_after.map(|wait| clock::after(SystemTime::now(), wait));
         if verdict.disposition == Disposition::Gone { Self::gone(failure) } else { Self::failed(failure) }
     }
 }
@@ -169,7 +170,7 @@ impl<E> From<GaveUp<E>> for ReplayError {
         failure.code = last.code;
         failure.error_type = type_name::<E>().into();
         if reason == StopReason::HintTooLong {
-            failure.not_before = last.retry_after.and_then(|hint| SystemTime::now().checked_add(hint));
+            failure.not_before = last.retry_after.map(|hint| clock::after(SystemTime::now(), hint));
         }
         let end = if reason == StopReason::Gone { HandlerEnd::Gone(failure) } else { HandlerEnd::Failed(failure) };
         let (attempts, history) = (gave_up.attempts(), gave_up.history().to_vec());

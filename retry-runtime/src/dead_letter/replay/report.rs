@@ -190,7 +190,8 @@ struct Utc(SystemTime);
 impl fmt::Display for Utc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let day = Day::of(self.0);
-        let second = self.0.duration_since(day.start()).map_or(0, |since| since.as_secs());
+        // Of a day beyond the calendar only the time of day is left.
+        let second = self.0.duration_since(day.start()).map_or(0, |since| since.as_secs() % 86_400);
         write!(f, "{day}T{:02}:{:02}:{:02}Z", second / 3_600, second / 60 % 60, second % 60)
     }
 }

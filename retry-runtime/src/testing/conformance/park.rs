@@ -2,7 +2,7 @@
 
 use super::support::{Bench, Check, checks, demand, done, failure, letter, same, seconds, start};
 use crate::attempt::AttemptRecord;
-use crate::dead_letter::{DeadLetter, DeadLetterStore, Filter, LetterState, Payload, ReplayOutcome};
+use crate::dead_letter::{DeadLetter, DeadLetterStore, Failure, Filter, LetterState, Payload, ReplayOutcome};
 use crate::id::Id;
 use crate::stop::StopReason;
 
@@ -20,6 +20,7 @@ pub(super) fn checks<S: DeadLetterStore>() -> Vec<Check<Bench<S>>> {
         "D3" the_newest_failure_shows,
         "D3" an_older_parking_only_counts,
         "D3" an_older_parking_reopens_nothing,
+        "D3" a_clock_set_back_hides_no_failure,
         "D3" another_payload_is_another_revision,
         "D3" the_same_payload_is_the_same_revision,
         "D3" an_older_payload_does_not_take_over,
@@ -191,6 +192,21 @@ fn an_older_parking_reopens_nothing<S: DeadLetterStore>(bench: &Bench<S>) -> Res
     let row = bench.row(&id)?;
     same("state", row.state, LetterState::Recovered)?;
     same("parkings", row.parkings, 2)
+}
+
+fn a_clock_set_back_hides_no_failure<S: DeadLetterStore>(bench: &Bench<S>) -> Result<(), String> {
+    let id = bench.park_job("a")?;
+    bench.replay(&id, ReplayOutcome::Recovered)?;
+    bench.time.set(start() - seconds(60));
+    bench.park(unlike(start() - seconds(60)))?;
+    let row = bench.row(&id)?;
+    same("state", row.state, LetterState::Parked)?;
+    same("error_message", row.error_message.as_str(), "forbidden")?;
+    bench.time.set(start() - seconds(120));
+    let again = Failure { error_message: "again".to_owned(), ..failure() };
+    let row = bench.replay(&id, ReplayOutcome::Failed(again))?;
+    same("last_seen after a replay", row.last_seen, start() - seconds(120))?;
+    same("error_message after a replay", row.error_message.as_str(), "again")
 }
 
 fn with_payload(at: std::time::SystemTime, payload: Payload) -> DeadLetter {
