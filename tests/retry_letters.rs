@@ -117,3 +117,42 @@ async fn a_call_waits_until_its_letter_is_parked() {
     let (outcome, ()) = tokio::join!(call, answers);
     assert!(outcome.is_err());
 }
+
+// 4.1: a hint that no calendar reaches is not "at any time"
+#[test]
+fn a_hint_beyond_the_calendar_holds_the_letter_back() {
+    let (dlq, _waits) = (Kept::default(), VirtualWaits::start());
+    assert!(job(&dlq, Duration::from_secs(3600), Err(SLOW.retry_after(Duration::MAX))).is_err());
+    let letter = dlq.0.into_inner().unwrap().remove(0);
+    let year = Duration::from_secs(365 * 86_400);
+    assert!(letter.not_before.is_some_and(|at| at > letter.failed_at + 50 * year), "{:?}", letter.not_before);
+}
+
+/// A sink with a fault.
+struct Broken;
+
+impl DeadLetterSink for Broken {
+    fn submit(&self, _: DeadLetter) -> Ticket {
+        panic!("a sink at its end")
+    }
+}
+
+// 11.2: the caller's error is returned unchanged whatever happens to the letter, and the loss is counted
+#[tokio::test]
+async fn a_sink_that_panics_changes_no_error() {
+    #[retry(name = "blocking", classify = verdict, dead_letter(sink = Broken, job_id = 7))]
+    fn blocking() -> Result<(), GaveUp<Failed>> {
+        Err(Failed(Verdict::permanent("denied").code(403)))
+    }
+    #[retry(name = "async", classify = verdict, dead_letter(sink = Broken, job_id = 7))]
+    async fn asynchronous() -> Result<(), GaveUp<Failed>> {
+        Err(Failed(Verdict::permanent("denied").code(403)))
+    }
+    let before = retry_runtime::dead_letter::lost();
+    for outcome in [blocking(), asynchronous().await] {
+        let gave_up = outcome.unwrap_err();
+        assert_eq!(gave_up.reason(), StopReason::Permanent);
+        assert!(matches!(gave_up.parking(), Some(Parking::Lost { .. })), "{:?}", gave_up.parking());
+    }
+    assert_eq!(retry_runtime::dead_letter::lost() - before, 2);
+}

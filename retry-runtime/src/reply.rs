@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -118,7 +119,8 @@ impl<T> Answer<T> {
         };
         self.shared.ready.notify_all();
         if let Some(waker) = waker {
-            waker.wake();
+            // A waker is the code of whoever waits. Its panic must not end the thread that answers everybody else.
+            let _woken = catch_unwind(AssertUnwindSafe(|| waker.wake()));
         }
     }
 }

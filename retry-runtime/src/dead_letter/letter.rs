@@ -13,7 +13,7 @@ use crate::verdict::Disposition;
 pub enum Payload {
     /// The call named no payload.
     None,
-    /// JSON text.
+    /// JSON text. Floating-point numbers that JSON does not have (NaN, the infinities) are `null` in it.
     Json(String),
     /// Serialising failed; the text says how. The letter is parked all the same.
     Unserializable(String),

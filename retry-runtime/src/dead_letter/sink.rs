@@ -55,6 +55,10 @@ pub type Ticket = Reply<Parking>;
 )]
 pub trait DeadLetterSink: Send + Sync {
     /// Takes the letter. Never blocks and never fails: the ticket says how it ended.
+    ///
+    /// An async call awaits the ticket without a limit of its own, so every letter must be answered in the end (an
+    /// [`Answer`](crate::reply::Answer) that is dropped is one). A `submit` that panics has lost the letter: the caller gets
+    /// its own error all the same, and the loss is counted and said aloud.
     fn submit(&self, letter: DeadLetter) -> Ticket;
 }
 

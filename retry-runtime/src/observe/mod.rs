@@ -56,7 +56,7 @@ impl Notice {
 
     /// Writes it to stderr in one piece, so that lines of several threads stay whole. A closed stderr stops nobody.
     pub(crate) fn print(&self) {
-        let _unread = std::io::stderr().write_all(format!("{self}\n").as_bytes());
+        let _unread = std::io::stderr().write_all(one_line(&self.to_string()).as_bytes());
     }
 }
 
@@ -74,6 +74,21 @@ impl fmt::Display for Notice {
     }
 }
 
+/// One line, with its end. Job ids and error texts come from outside: a line break in one must not look like another notice,
+/// nor a control character reach a terminal.
+fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len() + 1);
+    for character in text.chars() {
+        if character.is_control() {
+            line.extend(character.escape_default());
+        } else {
+            line.push(character);
+        }
+    }
+    line.push('\n');
+    line
+}
+
 type Listener = Box<dyn Fn(&Notice) + Send + Sync>;
 
 static LISTENER: OnceLock<Listener> = OnceLock::new();
@@ -82,4 +97,17 @@ static LISTENER: OnceLock<Listener> = OnceLock::new();
 /// one already.
 pub fn set_listener(listener: impl Fn(&Notice) + Send + Sync + 'static) -> bool {
     LISTENER.set(Box::new(listener)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // D18: what comes from outside cannot forge a line.
+    #[test]
+    fn a_notice_is_one_line() {
+        let notice = Notice::error("lost", "fetch", "job a\nretry: error lost: another\u{1b}[2J\u{e9}");
+        let line = one_line(&notice.to_string());
+        assert_eq!(line, "retry: error lost [fetch]: job a\\nretry: error lost: another\\u{1b}[2J\u{e9}\n");
+    }
 }

@@ -10,7 +10,8 @@ use crate::__private::call::panic_text;
 use crate::__private::site::Site;
 use crate::clock;
 use crate::context::RetryContext;
-use crate::dead_letter::{DeadLetter, DeadLetterSink, Parking, Payload, Ticket, hand_over};
+use crate::dead_letter::{DeadLetter, DeadLetterSink, Parking, Payload, Ticket, hand_over, lose};
+use crate::error::{StoreError, StoreErrorKind};
 use crate::observe::Notice;
 use crate::stop::StopReason;
 use crate::verdict::Disposition;
@@ -39,7 +40,7 @@ pub fn letter(site: &Site, record: &RetryContext, error_type: &str) -> DeadLette
         letter.code = last.code;
         letter.error_message.clone_from(&last.message);
         if reason == StopReason::HintTooLong {
-            letter.not_before = last.retry_after.and_then(|hint| now.checked_add(hint));
+            letter.not_before = last.retry_after.map(|hint| clock::after(now, hint));
         }
     } else {
         letter.disposition = Disposition::Unknown;
@@ -88,9 +89,20 @@ fn text(what: &str, letter: &DeadLetter, value: &dyn Display) -> Option<String> 
     }
 }
 
-/// Hands the letter over.
+/// Hands the letter over. A sink that panics has lost it, loudly, and the caller gets its own error all the same.
 pub fn park<S: DeadLetterSink + ?Sized>(sink: &S, letter: DeadLetter) -> Ticket {
-    hand_over(sink, letter)
+    // What the line about a loss names; the payload is not copied.
+    let named = DeadLetter {
+        park_id: letter.park_id,
+        job_id: letter.job_id.clone(),
+        class: letter.class.clone(),
+        code: letter.code,
+        ..DeadLetter::new(letter.kind.clone(), letter.reason, letter.failed_at)
+    };
+    catch_unwind(AssertUnwindSafe(|| hand_over(sink, letter))).unwrap_or_else(|panic| {
+        let message = format!("the sink panicked: {}", panic_text(&*panic));
+        Ticket::ready(lose(&named, StoreError::new(StoreErrorKind::Unknown, message)))
+    })
 }
 
 /// What an awaited ticket said.

@@ -235,19 +235,18 @@ impl Shared {
     /// The spill file, then stderr.
     fn keep(&self, pending: Pending, because: StoreError) {
         let Pending { letter, answer } = pending;
-        let mut chain = lock(&self.chain);
-        let parking = match chain.spill.append(&letter) {
-            Ok(path) => {
-                chain.outage.spilled(Instant::now());
-                Parking::Spilled { path, because }
-            }
+        let spilled = {
+            let mut chain = lock(&self.chain);
+            chain.spill.append(&letter).inspect(|_| chain.outage.spilled(Instant::now()))
+        };
+        answer.send(match spilled {
+            Ok(path) => Parking::Spilled { path, because },
             Err(spill) => {
                 let both = format!("{because}; then the spill: {spill}");
+                // Said without the lock: a listener may ask this sink how much waits.
                 lose(&letter, StoreError::new(because.kind(), both))
             }
-        };
-        drop(chain);
-        answer.send(parking);
+        });
     }
 
     /// Takes nothing more from now on.
