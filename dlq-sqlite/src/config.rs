@@ -121,8 +121,10 @@ impl SqliteOptions {
     }
 
     /// How long another process's lock is waited for, all tries together; 5 s by default, at most 1 s a try. After that
-    /// letters go to the spill file, and the store is tried again every 5 s.
+    /// letters go to the spill file, and the store is tried again every 5 s. Longer than a day counts as a day.
     pub fn busy_limit(mut self, limit: Duration) -> Self {
+        // Neither a deadline nor SQLite's own timeout can express every duration.
+        let limit = limit.min(Duration::from_secs(86_400));
         self.settings.busy_limit = limit;
         self.settings.busy_timeout = limit.min(Duration::from_secs(1));
         self
@@ -158,7 +160,7 @@ impl SqliteOptions {
     /// How long after opening expired leases are first taken back, when nobody claims: for tests.
     #[doc(hidden)]
     pub fn reap_after(mut self, grace: Duration) -> Self {
-        self.settings.reap_after = grace;
+        self.settings.reap_after = grace.min(Duration::from_secs(86_400));
         self
     }
 

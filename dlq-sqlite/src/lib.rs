@@ -47,7 +47,8 @@
 //! # The files
 //!
 //! All are for their owner alone: the database, its `-wal` and `-shm`; `.lock`, by which processes know of each other;
-//! `.reserve`, 4 MiB given free when the disk is full; `.spill.*.ndjson`. The database must lie on a local disk.
+//! `.reserve`, 4 MiB given free when the disk is full; `.spill.*.ndjson`. The database must lie on a local disk. Symbolic
+//! links to it are followed; hard links are two names for which SQLite keeps two logs, and must not be made.
 //!
 //! Other programs read the file by its views `dead_letter`, `attempt_ledger` and `daily_stats`, which stay as they are
 //! when the tables behind them change.

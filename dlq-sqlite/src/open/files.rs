@@ -212,9 +212,11 @@ fn wait_shared(file: &File, lock: &Path, limit: Duration) -> Result<(), OpenErro
     }
 }
 
-/// A log whose file is gone: a fresh file would make SQLite delete it, with the letters that are in it alone.
+/// A log whose file is gone, or was emptied: SQLite deletes it then, with the letters that are in it alone. (A store that is
+/// just being made has its first page before its log.)
 pub(crate) fn has_orphan_log(path: &Path) -> bool {
-    !path.exists() && std::fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0)
+    let is_gone = std::fs::metadata(path).map_or(true, |file| file.is_file() && file.len() == 0);
+    is_gone && std::fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0)
 }
 
 /// Renames the file and what belongs to it, all or none, so that SQLite opens the set-aside copy with its own log.
@@ -240,6 +242,16 @@ pub(crate) fn set_aside(path: &Path, stamp: &str) -> io::Result<PathBuf> {
         }
     }
     Ok(target)
+}
+
+/// The path as this store will use it for as long as it lives: absolute, since the working directory may change, and the
+/// file itself rather than a link to it, since SQLite names the log after the file, and all openers must agree on the names
+/// beside it.
+pub(crate) fn resolve(path: &Path) -> PathBuf {
+    let is_link = std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_symlink());
+    let resolved = if is_link { std::fs::canonicalize(path) } else { std::path::absolute(path) };
+    // What cannot be resolved is refused, by its own name, when it is opened.
+    resolved.unwrap_or_else(|_| path.to_owned())
 }
 
 /// The set-aside files of a store, oldest first. A log stands for itself only where its file is gone.

@@ -118,7 +118,7 @@ fn set_orphan_log_aside(settings: &Settings, lock: &OpenerLock, stamp: &str) -> 
         files::set_aside(path, stamp).map(Some).map_err(OpenError::io("set aside the log of", path))
     });
     moved.unwrap_or_else(|| {
-        let message = format!("`{}` is gone, its log is there, and others have it open", path.display());
+        let message = format!("`{}` is gone or empty, its log is there, and others have it open", path.display());
         Err(OpenError::Store(StoreError::new(StoreErrorKind::Corrupt, message)))
     })
 }

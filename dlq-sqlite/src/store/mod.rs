@@ -62,7 +62,8 @@ impl SqliteStore {
     }
 
     pub(crate) fn start(options: SqliteOptions) -> Result<Self, OpenError> {
-        let SqliteOptions { settings, clock, scope, spill_dirs } = options;
+        let SqliteOptions { mut settings, clock, scope, spill_dirs } = options;
+        settings.path = open::files::resolve(&settings.path);
         let path = settings.path.clone();
         // To SQLite these are databases in memory: letters would be lost with the process.
         if path.as_os_str().is_empty() || path.as_os_str() == ":memory:" {
@@ -73,6 +74,7 @@ impl SqliteStore {
             Some(directories) => Spill::in_dirs(path.file_name().unwrap_or("store".as_ref()), directories),
             None => Spill::beside(&path),
         };
+        let spill = spill.in_scope(scope.clone());
         let shared = Arc::new(Shared {
             queue: Queue::default(),
             down: AtomicBool::new(false),
@@ -101,13 +103,15 @@ impl SqliteStore {
         Ok(Self { handle: Arc::new(handle) })
     }
 
-    /// The file.
+    /// The file: its absolute path, symbolic links to it resolved.
     pub fn path(&self) -> &Path {
         &self.handle.path
     }
 
     /// Writes what was handed over, spills what cannot be written within the time, and ends the threads. Letters that come
     /// later go to the spill file; everything else is refused as `Closed`. Blocks.
+    ///
+    /// A store in a `static` is never dropped: close it before `main` returns, or what nobody waited for ends with the process.
     pub fn close(&self, within: Duration) {
         self.handle.close(within);
     }

@@ -1,7 +1,7 @@
 //! The runtime's traits over the store's two threads.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use retry_runtime::counters::{DailyCounters, Day};
@@ -24,13 +24,24 @@ impl DeadLetterSink for SqliteStore {
         if let Err(Command::Park(pending)) = self.handle.shared.queue.push(Command::Park(pending)) {
             // The writer is gone. Its work is short, and nobody must be blocked by it.
             let shared = Arc::clone(&self.handle.shared);
-            let work = move || {
-                let Pending { letter, answer, .. } = *pending;
-                answer.send(worker::keep(&shared, &letter, closed()));
-            };
-            let _detached = std::thread::Builder::new().name("dlq-sqlite-spill".to_owned()).spawn(work);
+            let waiting = Arc::new(Mutex::new(Some(pending)));
+            let of_thread = Arc::clone(&waiting);
+            let work = move || spill_late(&shared, &of_thread);
+            let thread = std::thread::Builder::new().name("dlq-sqlite-spill".to_owned()).spawn(work);
+            if thread.is_err() {
+                // Late is better than lost.
+                spill_late(&self.handle.shared, &waiting);
+            }
         }
         ticket
+    }
+}
+
+/// Spills a letter that came after the writer's end.
+fn spill_late(shared: &worker::Shared, waiting: &Mutex<Option<Box<Pending>>>) {
+    if let Some(pending) = waiting.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        let Pending { letter, answer, .. } = *pending;
+        answer.send(worker::keep(shared, &letter, closed()));
     }
 }
 
