@@ -74,9 +74,9 @@ fn insert(tx: Tx<'_>, row: &mut LetterRow, letter: &DeadLetter, step: PayloadSte
         .prepare_cached(
             "INSERT INTO letter(id, scope, kind, job_id, model, state, reason, disposition, class, code, error_class, \
                error_type, error_message, fingerprint, fingerprint_version, attempts, parkings, max_replays, \
-               max_crashes, not_before, first_seen, last_seen, parked_at, payload_revision, payload_size, writer)
+               max_crashes, not_before, first_seen, last_seen, parked_at, payload_revision, payload_size, payload_error, writer)
              VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, \
-               ?22, ?23, ?24, ?25, ?26)
+               ?22, ?23, ?24, ?25, ?26, ?27)
              ON CONFLICT(scope, kind, job_id) DO NOTHING
              RETURNING seq",
         )?
@@ -107,6 +107,7 @@ fn insert(tx: Tx<'_>, row: &mut LetterRow, letter: &DeadLetter, step: PayloadSte
                 tx.millis(),
                 row.payload_revision,
                 row.payload_size.map(stored),
+                row.payload_error,
                 tx.writer,
             ],
             |row| row.get(0),
@@ -151,28 +152,20 @@ fn known_payload(tx: Tx<'_>, row: &LetterRow, payload: &Payload) -> rusqlite::Re
 }
 
 fn take_payload(tx: Tx<'_>, seq: u64, step: PayloadStep, payload: &Payload) -> rusqlite::Result<()> {
-    match (step, payload) {
-        (PayloadStep::Add { revision }, Payload::Json(json)) => {
-            tx.connection
-                .prepare_cached(
-                    "INSERT INTO payload(seq, revision, encoding, size, bytes, sha256, source, created_at)
-                     VALUES(?1, ?2, 'json', ?3, ?4, ?5, 'park', ?6)",
-                )?
-                .execute(params![
-                    stored(seq),
-                    revision,
-                    stored(json.len() as u64),
-                    json.as_bytes(),
-                    hash(json),
-                    tx.millis()
-                ])?;
-        }
-        (PayloadStep::Note, Payload::Unserializable(note)) => {
-            tx.connection
-                .prepare_cached("UPDATE letter SET payload_error = ?2 WHERE seq = ?1")?
-                .execute(params![stored(seq), note])?;
-        }
-        _ => {}
+    if let (PayloadStep::Add { revision }, Payload::Json(json)) = (step, payload) {
+        tx.connection
+            .prepare_cached(
+                "INSERT INTO payload(seq, revision, encoding, size, bytes, sha256, source, created_at)
+                 VALUES(?1, ?2, 'json', ?3, ?4, ?5, 'park', ?6)",
+            )?
+            .execute(params![
+                stored(seq),
+                revision,
+                stored(json.len() as u64),
+                json.as_bytes(),
+                hash(json),
+                tx.millis()
+            ])?;
     }
     Ok(())
 }

@@ -35,7 +35,7 @@ pub(crate) fn millis(at: SystemTime) -> i64 {
 pub(crate) const LETTER: &str = "seq, id, scope, kind, job_id, model, state, reason, disposition, class, code, error_class, \
      error_type, error_message, fingerprint, attempts, parkings, replays, crashes, max_replays, max_crashes, failed_again, \
      fence, owner, lease_until, not_before, replay_after, first_seen, last_seen, closed_at, payload_revision, payload_size, \
-     payload_altered, sequence_key";
+     payload_altered, sequence_key, payload_error";
 
 /// A letter. A word this version does not know (the file may be a newer one's) becomes the nearest it does know: a row
 /// that cannot be shown is worse than one shown roughly.
@@ -72,6 +72,7 @@ pub(crate) fn letter(row: &Row<'_>) -> rusqlite::Result<LetterRow> {
     out.payload_size = row.get::<_, Option<i64>>(31)?.map(number);
     out.payload_altered = row.get(32)?;
     out.sequence_key = row.get(33)?;
+    out.payload_error = row.get(34)?;
     Ok(out)
 }
 
@@ -85,6 +86,7 @@ pub(crate) fn save(tx: Tx<'_>, row: &LetterRow, closed_by: Option<(&str, &str)>)
                failed_again = ?19, fence = ?20, owner = ?21, lease_until = ?22, not_before = ?23, replay_after = ?24, \
                first_seen = ?25, last_seen = ?26, closed_at = ?27, payload_revision = ?28, payload_size = ?29, \
                payload_altered = ?30, writer = ?31, \
+               payload_error = ?34, \
                closed_by = CASE WHEN ?27 IS NULL THEN NULL ELSE coalesce(?32, closed_by) END, \
                closed_reason = CASE WHEN ?27 IS NULL THEN NULL ELSE coalesce(?33, closed_reason) END
              WHERE seq = ?1",
@@ -123,6 +125,7 @@ pub(crate) fn save(tx: Tx<'_>, row: &LetterRow, closed_by: Option<(&str, &str)>)
             tx.writer,
             closed_by.map(|(who, _)| who),
             closed_by.map(|(_, why)| why),
+            row.payload_error,
         ])?;
     Ok(())
 }

@@ -83,6 +83,9 @@ pub struct LetterRow {
     pub payload_revision: u32,
     /// The payload's size in bytes, as JSON; `None` without one.
     pub payload_size: Option<u64>,
+    /// Why the newest payload could not be serialised; `None` where it could. A replay then uses an older one, where there
+    /// is one.
+    pub payload_error: Option<String>,
     /// The stored payload is not what the job was called with (redacted): replay skips it unless forced.
     pub payload_altered: bool,
     /// Reserved: letters of one key are to be replayed in order.
@@ -125,6 +128,7 @@ impl LetterRow {
             closed_at: None,
             payload_revision: 0,
             payload_size: None,
+            payload_error: None,
             payload_altered: false,
             sequence_key: None,
         }

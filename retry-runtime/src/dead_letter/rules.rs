@@ -35,8 +35,6 @@ pub enum PayloadStep {
         /// The revision.
         revision: u32,
     },
-    /// Why there is no payload, as revision 0.
-    Note,
 }
 
 impl LetterRow {
@@ -58,7 +56,10 @@ impl LetterRow {
                 row.point_to(1, json);
                 PayloadStep::Add { revision: 1 }
             }
-            Payload::Unserializable(_) => PayloadStep::Note,
+            Payload::Unserializable(why) => {
+                row.payload_error = Some(why.clone());
+                PayloadStep::Keep
+            }
             Payload::None => PayloadStep::Keep,
         };
         (row, step)
@@ -88,6 +89,13 @@ impl LetterRow {
             }
         }
         match &letter.payload {
+            Payload::Json(_) if newest => self.payload_error = None,
+            Payload::Unserializable(why) if newest || (self.payload_revision == 0 && self.payload_error.is_none()) => {
+                self.payload_error = Some(why.clone());
+            }
+            Payload::Json(_) | Payload::Unserializable(_) | Payload::None => {}
+        }
+        match &letter.payload {
             Payload::Json(json) => {
                 let revision = known.highest.saturating_add(1);
                 if newest && !known.is_current {
@@ -103,7 +111,6 @@ impl LetterRow {
                 }
             }
             // A failure to serialise does not take the place of a payload that can be replayed.
-            Payload::Unserializable(_) if self.payload_revision == 0 => PayloadStep::Note,
             Payload::Unserializable(_) | Payload::None => PayloadStep::Keep,
         }
     }

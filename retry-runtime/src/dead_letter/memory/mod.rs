@@ -56,8 +56,6 @@ struct Stored {
     row: LetterRow,
     /// Revisions 1, 2, ...
     payloads: Vec<String>,
-    /// Why there is no payload.
-    note: Option<String>,
     history: Vec<HistoryEntry>,
     /// This process answers for the lease; it ends with the process, and so does the store.
     kept_alive: bool,
@@ -82,9 +80,9 @@ impl MemoryStore {
 
 impl Stored {
     fn payload(&self) -> Payload {
-        match (self.row.payload_revision.checked_sub(1), &self.note) {
+        match (self.row.payload_revision.checked_sub(1), &self.row.payload_error) {
             (Some(index), _) => self.payloads.get(index as usize).cloned().map_or(Payload::None, Payload::Json),
-            (None, Some(note)) => Payload::Unserializable(note.clone()),
+            (None, Some(why)) => Payload::Unserializable(why.clone()),
             (None, None) => Payload::None,
         }
     }
@@ -99,10 +97,8 @@ impl Stored {
     }
 
     fn take_payload(&mut self, step: PayloadStep, payload: Payload) {
-        match (step, payload) {
-            (PayloadStep::Add { .. }, Payload::Json(json)) => self.payloads.push(json),
-            (PayloadStep::Note, Payload::Unserializable(note)) => self.note = Some(note),
-            _ => {}
+        if let (PayloadStep::Add { .. }, Payload::Json(json)) = (step, payload) {
+            self.payloads.push(json);
         }
     }
 }
@@ -128,8 +124,7 @@ impl State {
             let seq = self.last_seq;
             let letter_id = first.letter_id.clone();
             let row = LetterRow { seq, ..first };
-            let mut stored =
-                Stored { row, payloads: Vec::new(), note: None, history: history.collect(), kept_alive: false };
+            let mut stored = Stored { row, payloads: Vec::new(), history: history.collect(), kept_alive: false };
             stored.take_payload(step, letter.payload);
             self.letters.insert(seq, stored);
             self.by_job.insert(job, seq);

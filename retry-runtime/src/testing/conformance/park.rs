@@ -28,6 +28,7 @@ pub(super) fn checks<S: DeadLetterStore>() -> Vec<Check<Bench<S>>> {
         "D3" the_later_not_before_stays,
         "D20" attempts_add_up,
         "11.5" a_letter_says_why_it_has_no_payload,
+        "11.5" a_letter_says_whether_its_newest_payload_could_be_serialised,
         "11.6" histories_of_all_parkings_join,
     ]
 }
@@ -280,7 +281,25 @@ fn a_letter_says_why_it_has_no_payload<S: DeadLetterStore>(bench: &Bench<S>) -> 
     let detail = bench.detail(&id)?;
     same("payload", detail.payload, why.clone())?;
     same("payload_revision", detail.row.payload_revision, 0)?;
+    same("payload_error", bench.row(&id)?.payload_error.as_deref(), Some("key must be a string"))?;
     same("claimed payload", bench.claim_id(&id)?.payload, why)
+}
+
+fn a_letter_says_whether_its_newest_payload_could_be_serialised<S: DeadLetterStore>(
+    bench: &Bench<S>,
+) -> Result<(), String> {
+    let failed = |why: &str| Payload::Unserializable(why.to_owned());
+    let error = |id: &str| Ok::<_, String>(bench.row(id)?.payload_error);
+    let id = bench.park(with_payload(start(), json("1")))?;
+    same("payload_error", error(&id)?, None)?;
+    bench.park(with_payload(start() + seconds(2), failed("newest")))?;
+    same("payload_error beside an older payload", error(&id)?.as_deref(), Some("newest"))?;
+    bench.park(with_payload(start() + seconds(1), failed("late")))?;
+    bench.park(with_payload(start() + seconds(1), json("2")))?;
+    bench.park(with_payload(start() + seconds(3), Payload::None))?;
+    same("payload_error after late and empty ones", error(&id)?.as_deref(), Some("newest"))?;
+    bench.park(with_payload(start() + seconds(4), json("1")))?;
+    same("payload_error after a payload", error(&id)?, None)
 }
 
 fn histories_of_all_parkings_join<S: DeadLetterStore>(bench: &Bench<S>) -> Result<(), String> {
