@@ -42,13 +42,16 @@
 //! that is counted (operation `dead_letter`, counter `lost`) and said on stderr.
 //!
 //! A corrupt file is set aside together with its log, as `<name>.corrupt-<time>`, and a fresh one takes its place; see
-//! [`SqliteStore::set_aside_files`].
+//! [`SqliteStore::set_aside_files`]. The summary says how many there are, until they are gone.
 //!
 //! # The files
 //!
 //! All are for their owner alone: the database, its `-wal` and `-shm`; `.lock`, by which processes know of each other;
 //! `.reserve`, 4 MiB given free when the disk is full; `.spill.*.ndjson`. The database must lie on a local disk. Symbolic
 //! links to it are followed; hard links are two names for which SQLite keeps two logs, and must not be made.
+//!
+//! When the last program has closed a store, everything is in the database file alone: it can be copied like any file. A
+//! store that is open is copied with its `-wal`, or by SQLite's own means.
 //!
 //! Other programs read the file by its views `dead_letter`, `attempt_ledger` and `daily_stats`, which stay as they are
 //! when the tables behind them change.

@@ -46,6 +46,7 @@ enum Fault {
     OlderParkingWins,
     ClosedLetterStaysClosed,
     PayloadWriteOnce,
+    PayloadErrorHidden,
     Spills,
     FenceIgnored,
     LateResultUnrecorded,
@@ -133,6 +134,9 @@ impl DeadLetterStore for Faulty {
             let mut detail = self.inner.get(letter_id).await?;
             if let (Fault::LateResultUnrecorded, Some(detail)) = (self.fault, &mut detail) {
                 detail.history.retain(|entry| !entry.late);
+            }
+            if let (Fault::PayloadErrorHidden, Some(detail)) = (self.fault, &mut detail) {
+                detail.row.payload_error = None;
             }
             Ok(detail)
         })
@@ -383,6 +387,14 @@ fn each_fault_is_found() {
             ],
         ),
         (Fault::PayloadWriteOnce, &["another_payload_is_another_revision", "a_letter_says_why_it_has_no_payload"]),
+        (
+            Fault::PayloadErrorHidden,
+            &[
+                "a_letter_says_why_it_has_no_payload",
+                "a_letter_says_whether_its_newest_payload_could_be_serialised",
+                "a_random_walk_goes_where_the_rules_lead",
+            ],
+        ),
         (Fault::Spills, &["a_letter_is_kept_and_the_ticket_says_where"]),
         (
             Fault::FenceIgnored,
