@@ -72,7 +72,7 @@ use proc_macro::TokenStream;
 /// | `context` | a name: an argument `&mut RetryContext`, or a new one the body can read | |
 /// | `clone(..)`, `share(..)` | arguments cloned for each attempt, or shared by all | |
 /// | `name` | the operation's name in letters and warnings | module path and function |
-/// | `sleep` | a path `fn(Duration) -> impl Future<Output = ()>` (async) | tokio's timer |
+/// | `sleep` | a path `fn(Duration) -> impl Future<Output = ()>` (async) | tokio's timer, which panics outside of a tokio runtime |
 /// | `crate` | where generated code finds the runtime | `::retry_runtime` |
 ///
 /// Durations are strings such as `"250ms"`, `"1.5s"`, `"2m"`, `"1h30m"` (ns, us, ms, s, m, h, d), or expressions of type

@@ -134,6 +134,10 @@ impl<'c, K> Retry<'c, K> {
 
     /// Runs the operation until it succeeds or gives up, waiting by tokio's timer.
     ///
+    /// # Panics
+    /// At the first wait, in tokio, when it is not polled inside a tokio runtime with its time enabled;
+    /// [`run_with`](Self::run_with) takes another timer.
+    ///
     /// # Errors
     /// The last error, as it is.
     #[cfg(feature = "tokio")]
@@ -163,6 +167,9 @@ impl<'c, K> Retry<'c, K> {
     }
 
     /// Runs the operation and reports a failure in full.
+    ///
+    /// # Panics
+    /// As [`run`](Self::run).
     ///
     /// # Errors
     /// [`GaveUp`], with the reason, the history and the last error.

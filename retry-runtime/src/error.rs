@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 
 /// The kinds of store failure. They decide what happens next: `Busy` and `Unavailable` are worth another try, the
 /// others go to the spill at once.
@@ -30,12 +31,12 @@ pub enum StoreErrorKind {
     Unknown,
 }
 
-/// An error of a store, with what was tried.
-#[derive(Debug)]
+/// An error of a store, with what was tried. Clones share the cause.
+#[derive(Clone, Debug)]
 pub struct StoreError {
     kind: StoreErrorKind,
     message: String,
-    source: Option<Box<dyn Error + Send + Sync>>,
+    source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
 impl StoreError {
@@ -47,7 +48,7 @@ impl StoreError {
     /// Adds the cause.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        self.source = Some(source.into());
+        self.source = Some(Arc::from(source.into()));
         self
     }
 

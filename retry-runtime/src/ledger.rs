@@ -209,6 +209,10 @@ impl LedgerEntry {
 ///
 /// `begin` and `end` serve async callers, blocking callers and drop guards alike: they never block, and their work never
 /// depends on the reply being kept. The other verbs are the operator's.
+///
+/// A [replay](crate::dead_letter::Replayer) leaves the ledger alone, in both directions: an annotated function that runs in
+/// one neither asks its ledger nor counts there. So a job that is recovered by its replay stays `open` under its key, and a
+/// later live call of that key runs it again. A handler that wants it skipped writes the end itself, by `begin` and `end`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an attempt ledger",
     label = "`ledger(store = ..)` needs an `AttemptLedger`",

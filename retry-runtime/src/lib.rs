@@ -1,4 +1,10 @@
 //! Retries with limits that hold, derived classification and dead letters that never vanish.
+//!
+//! # Runtimes
+//! Async functions wait by tokio's timer (feature `tokio`, default). Polled outside of a tokio runtime, or in one without
+//! its time enabled, a call panics in tokio ("there is no reactor running") at its first wait, or at once with an
+//! `attempt_timeout`: there `#[retry(sleep = path)]` names the timer of the runtime in use, a
+//! `fn(Duration) -> impl Future<Output = ()>`, and [`Retry::run_with`] takes one. Blocking functions need no runtime.
 
 #[doc(hidden)]
 #[path = "private/mod.rs"]

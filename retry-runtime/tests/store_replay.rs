@@ -528,6 +528,25 @@ fn extended_at_least(extended: &(Mutex<u32>, Condvar), n: u32) {
     assert!(!waited.timed_out(), "the lease was not extended");
 }
 
+// A handler whose error is only a text.
+#[test]
+fn a_text_is_a_failure_or_a_final_answer() {
+    let bench = Bench::new();
+    bench.park_jobs(2);
+    let replayer = bench.replayer().execute().on_blocking("fetch", |job| {
+        let full = "the mailbox is full".to_owned();
+        Err::<(), _>(if job.job_id == "job 0" { ReplayError::failed(full) } else { ReplayError::gone("moved away") })
+    });
+    let report = replayer.run_blocking().unwrap();
+    assert_eq!((report.still_failing, report.gone), (1, 1), "{report}");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let failed = runtime.block_on(bench.row("job 0"));
+    let shown = (failed.error_class.as_str(), failed.error_message.as_str(), failed.disposition);
+    assert_eq!(shown, ("unknown", "the mailbox is full", Disposition::Unknown));
+    let gone = runtime.block_on(bench.row("job 1"));
+    assert_eq!((gone.error_class.as_str(), gone.disposition), ("gone", Disposition::Gone));
+}
+
 // S1: a result that comes too late is no success.
 #[tokio::test]
 async fn a_result_after_a_forced_release_is_late() {

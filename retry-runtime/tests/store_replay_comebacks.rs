@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use retry_runtime::StopReason;
 use retry_runtime::dead_letter::{
-    Actor, ClaimRequest, DeadLetter, DeadLetterSink, DeadLetterStore, Failure, Filter, LetterRow, LetterState,
-    MAX_CRASHES, MAX_REPLAYS, ManualClock, MemoryStore, Parking, Payload, ReplayError, ReplayReport, Replayer,
+    Actor, ClaimRequest, DeadLetter, DeadLetterSink, DeadLetterStore, Filter, LetterRow, LetterState, MAX_CRASHES,
+    MAX_REPLAYS, ManualClock, MemoryStore, Parking, Payload, ReplayError, ReplayReport, Replayer,
 };
-use retry_runtime::{Disposition, StopReason};
 
 const LEASE: Duration = Duration::from_secs(60);
 
@@ -65,9 +65,7 @@ impl Bench {
     }
 
     fn failing(&self) -> Replayer {
-        Replayer::new(Arc::clone(&self.store)).on_blocking("fetch", |_| {
-            Err::<(), _>(ReplayError::failed(Failure::new(StopReason::Permanent, Disposition::Permanent, "forbidden")))
-        })
+        Replayer::new(Arc::clone(&self.store)).on_blocking("fetch", |_| Err::<(), _>(ReplayError::failed("forbidden")))
     }
 
     async fn abandon(&self, letter_id: &str) {

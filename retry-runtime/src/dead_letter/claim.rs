@@ -161,6 +161,20 @@ impl Failure {
     }
 }
 
+/// A failure of which only the text is known: reason and disposition `unknown`.
+impl From<&str> for Failure {
+    fn from(message: &str) -> Self {
+        Self::new(StopReason::Unknown, Disposition::Unknown, message)
+    }
+}
+
+/// A failure of which only the text is known: reason and disposition `unknown`.
+impl From<String> for Failure {
+    fn from(message: String) -> Self {
+        Self::from(message.as_str())
+    }
+}
+
 /// How a replay ended.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]

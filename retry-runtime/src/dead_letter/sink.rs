@@ -9,7 +9,7 @@ use crate::error::StoreError;
 use crate::reply::Reply;
 
 /// Where a submitted letter ended.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Parking {
     /// Durably in the store.
@@ -47,7 +47,8 @@ pub type Ticket = Reply<Parking>;
 ///
 /// One verb serves async callers (await the ticket), blocking callers (wait for it with a limit) and drop guards (drop it).
 /// What happens when the store fails - the spill file, then stderr - happens on the sink's own thread or runtime, never on
-/// the caller's. The adapters in [`dead_letter`](crate::dead_letter) make a sink of a closure, with that chain built in.
+/// the caller's. Letters of one kind and job id are one letter. A later success of the same job closes nothing: it tells the
+/// sink nothing, and the letter stays parked until it is replayed or given up by hand. The adapters in [`dead_letter`](crate::dead_letter) make a sink of a closure, with that chain built in.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a dead-letter sink",
     label = "`dead_letter(sink = ..)` needs a `DeadLetterSink`",
@@ -93,3 +94,20 @@ impl fmt::Display for Parking {
 
 // The trait stays object-safe.
 const _: fn(&dyn DeadLetterSink) = |_| {};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::StoreErrorKind;
+    use std::error::Error;
+
+    // What a `GaveUp` lends can be kept beyond it.
+    #[test]
+    fn a_parking_can_be_cloned_with_its_cause() {
+        let because = StoreError::new(StoreErrorKind::Full, "no space").with_source(fmt::Error);
+        let lost = Parking::Lost { because };
+        let Some(Parking::Lost { because }) = Some(&lost).cloned() else { unreachable!("a clone is alike") };
+        assert_eq!((because.kind(), because.to_string()), (StoreErrorKind::Full, format!("no space: {}", fmt::Error)));
+        assert!(matches!(because.source(), Some(source) if source.is::<fmt::Error>()));
+    }
+}

@@ -19,6 +19,10 @@ pub trait Timed {}
 impl Timed for () {}
 
 /// The default timer: tokio's own future, so that nothing is added to its size.
+///
+/// # Panics
+/// In tokio ("there is no reactor running"), when the call is not polled inside a tokio runtime with its time enabled, and
+/// only then when there is something to wait for: `sleep = path` names the timer of another runtime.
 #[cfg(feature = "tokio")]
 #[inline]
 pub fn sleep<T: Timed>(wait: Duration) -> tokio::time::Sleep {
@@ -37,11 +41,11 @@ pub const fn is_zero(wait: Duration) -> bool {
     wait.is_zero()
 }
 
-/// Yields to the scheduler once: what a zero wait still does.
+/// What [`yield_once`] gives.
 #[derive(Debug)]
 pub struct YieldOnce(bool);
 
-/// See `YieldOnce`.
+/// Yields to the scheduler once: what a zero wait still does.
 #[inline]
 pub const fn yield_once() -> YieldOnce {
     YieldOnce(false)

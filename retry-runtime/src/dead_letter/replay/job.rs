@@ -77,7 +77,19 @@ impl ReplayJob {
     }
 }
 
-/// Why a handler did not do its job. Any error with a [`Classify`] becomes one, and any [`GaveUp`], so that `?` does.
+/// Why a handler did not do its job. Any error with a [`Classify`] becomes one, and any [`GaveUp`], so that `?` does; any
+/// other by one of the four constructors.
+///
+/// A letter whose replays failed [`MAX_REPLAYS`](crate::dead_letter::MAX_REPLAYS) times (5) is abandoned, whether the
+/// failures were permanent or not: what could not even be started is [`not_started`](Self::not_started), and counts
+/// nothing. [`Replayer::abandoned`](crate::dead_letter::Replayer::abandoned) is the way back.
+///
+/// ```
+/// use retry_runtime::dead_letter::ReplayError;
+///
+/// let error = ReplayError::failed("the mailbox is full");
+/// assert_eq!(error.to_string(), "unknown: the mailbox is full");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplayError {
     said: Box<Said>,
@@ -104,13 +116,16 @@ pub(super) enum HandlerEnd {
 }
 
 impl ReplayError {
-    /// It failed; the letter stays parked, or is abandoned when it failed too often.
-    pub fn failed(failure: Failure) -> Self {
-        Self::of(HandlerEnd::Failed(failure))
+    /// It failed, by a text or by a [`Failure`]; the letter stays parked, or is abandoned when it failed too often.
+    pub fn failed(failure: impl Into<Failure>) -> Self {
+        Self::of(HandlerEnd::Failed(failure.into()))
     }
 
     /// The answer is final: nothing is there. The letter is closed.
-    pub fn gone(failure: Failure) -> Self {
+    pub fn gone(failure: impl Into<Failure>) -> Self {
+        let mut failure = failure.into();
+        failure.reason = StopReason::Gone;
+        failure.disposition = Disposition::Gone;
         Self::of(HandlerEnd::Gone(failure))
     }
 
@@ -137,6 +152,25 @@ impl ReplayError {
         let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
         let message = format!("the handler panicked: {text}");
         Self::failed(Failure::new(StopReason::Panicked, Disposition::Unknown, &message))
+    }
+}
+
+/// What a handler may fail with: whatever becomes a [`ReplayError`]. Implemented by that alone.
+#[diagnostic::on_unimplemented(
+    message = "a replay's handler cannot fail with `{Self}`",
+    label = "`{Self}` does not become a `ReplayError`",
+    note = "derive `retry_runtime::Classify` for `{Self}`, or make one of it: `.map_err(|error| ReplayError::failed(error.to_string()))`",
+    note = "`ReplayError::failed` leaves the letter parked, `gone` closes it, `not_started` gives it back as it was, `stop` gives it back and ends the run"
+)]
+pub trait IntoReplayError {
+    /// The error as the replay takes it.
+    fn into_replay_error(self) -> ReplayError;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: Into<ReplayError>> IntoReplayError for E {
+    fn into_replay_error(self) -> ReplayError {
+        self.into()
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-pub use job::{ReplayError, ReplayJob};
+pub use job::{IntoReplayError, ReplayError, ReplayJob};
 pub use report::{ReplayReport, Skipped};
 
 use crate::dead_letter::executor::block_on;
@@ -118,12 +118,13 @@ impl Replayer {
     where
         F: Fn(ReplayJob) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<T, E>> + Send + 'static,
-        E: Into<ReplayError> + 'static,
+        E: IntoReplayError + 'static,
         T: 'static,
     {
         let handler = move |job| {
             let future = handler(job);
-            let future: BoxFuture<'static, _> = Box::pin(async move { future.await.map(drop).map_err(Into::into) });
+            let future: BoxFuture<'static, _> =
+                Box::pin(async move { future.await.map(drop).map_err(E::into_replay_error) });
             future
         };
         self.handlers.insert(kind.into(), Box::new(handler));
@@ -135,13 +136,14 @@ impl Replayer {
     pub fn on_blocking<F, T, E>(mut self, kind: impl Into<String>, handler: F) -> Self
     where
         F: Fn(ReplayJob) -> Result<T, E> + Send + Sync + 'static,
-        E: Into<ReplayError>,
+        E: IntoReplayError,
     {
         let handler = Arc::new(handler);
         let handler = move |job| {
             let handler = Arc::clone(&handler);
             // Inside the future, so that it runs in the scope and under the lease.
-            let future: BoxFuture<'static, _> = Box::pin(async move { handler(job).map(drop).map_err(Into::into) });
+            let future: BoxFuture<'static, _> =
+                Box::pin(async move { handler(job).map(drop).map_err(E::into_replay_error) });
             future
         };
         self.handlers.insert(kind.into(), Box::new(handler));

@@ -101,7 +101,7 @@ impl ReplayReport {
         self.first_due = earlier(self.first_due, at);
     }
 
-    pub(super) fn under_way(&mut self, until: Option<SystemTime>) {
+    pub(super) fn count_under_way(&mut self, until: Option<SystemTime>) {
         self.under_way += 1;
         self.first_lease_end = earlier(self.first_lease_end, until);
     }

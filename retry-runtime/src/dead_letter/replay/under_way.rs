@@ -31,7 +31,7 @@ pub(super) async fn look_under_way(with: &Replayer, report: &mut ReplayReport) -
         let now = SystemTime::now();
         for row in &page.rows {
             match becomes(row, now).filter(|_| !with.executes) {
-                None => report.under_way(row.lease_until),
+                None => report.count_under_way(row.lease_until),
                 Some(LetterState::Abandoned) if with.grant.is_none() => {
                     report.abandoned += 1;
                     report.matched += 1;
