@@ -74,7 +74,8 @@ fn insert(tx: Tx<'_>, row: &mut LetterRow, letter: &DeadLetter, step: PayloadSte
         .prepare_cached(
             "INSERT INTO letter(id, scope, kind, job_id, model, state, reason, disposition, class, code, error_class, \
                error_type, error_message, fingerprint, fingerprint_version, attempts, parkings, max_replays, \
-               max_crashes, not_before, first_seen, last_seen, parked_at, payload_revision, payload_size, payload_error, writer)
+               max_crashes, not_before, first_seen, last_seen, parked_at, payload_revision, payload_size, \
+               payload_error, writer)
              VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, \
                ?22, ?23, ?24, ?25, ?26, ?27)
              ON CONFLICT(scope, kind, job_id) DO NOTHING

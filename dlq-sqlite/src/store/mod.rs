@@ -63,12 +63,12 @@ impl SqliteStore {
 
     pub(crate) fn start(options: SqliteOptions) -> Result<Self, OpenError> {
         let SqliteOptions { mut settings, clock, scope, spill_dirs } = options;
+        // To SQLite these are databases in memory: letters would be lost with the process.
+        if settings.path.as_os_str().is_empty() || settings.path.as_os_str() == ":memory:" {
+            return Err(OpenError::NoFile(settings.path));
+        }
         settings.path = open::files::resolve(&settings.path);
         let path = settings.path.clone();
-        // To SQLite these are databases in memory: letters would be lost with the process.
-        if path.as_os_str().is_empty() || path.as_os_str() == ":memory:" {
-            return Err(OpenError::NoFile(path));
-        }
         let absent = Absent::around(&path);
         let spill = match spill_dirs {
             Some(directories) => Spill::in_dirs(path.file_name().unwrap_or("store".as_ref()), directories),
