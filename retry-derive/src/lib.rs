@@ -78,7 +78,20 @@ use proc_macro::TokenStream;
 /// Durations are strings such as `"250ms"`, `"1.5s"`, `"2m"`, `"1h30m"` (ns, us, ms, s, m, h, d), or expressions of type
 /// `Duration`. The expressions of options are evaluated once per call, in the order written, before the first attempt.
 ///
-/// Renaming an operation leaves its letters without a handler: give it a `name` where letters are kept for long.
+/// What the body changes through `&mut` cannot be borrowed in an option: give a copy or an owned handle, as in
+/// `payload = job.clone()` or `sink = self.dlq.clone()`. `?`, `return`, `break` and `.await` have no place in options, but in
+/// `fallback` and `skipped`, which are evaluated when used and are blocks of their own.
+///
+/// Renaming an operation leaves its letters without a handler: give it a `name` where letters are kept for long. A `name` is
+/// required with `dead_letter` or `ledger` on a method, since two types' methods of one name would share their letters.
+///
+/// The fallback runs once, after the attempts and before the letter, for every failure but a gone one; not when the call
+/// was cancelled or the ledger refused it. The ledger refuses what is ok, gone, at its cap, or not due yet; a refused call
+/// neither falls back nor parks.
+///
+/// Where the function has docs, a section `# Retries` with its schedule is added to them.
+///
+/// An async function waits by tokio's timer and so needs a tokio runtime; with `sleep = path` it runs on any.
 ///
 /// # The full report
 ///

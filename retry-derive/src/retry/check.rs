@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
+use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
-use syn::{Pat, ReturnType, Signature, Type};
+use syn::{FnArg, Pat, ReturnType, Signature, Type};
 
 use super::args::{self, Arguments, SelfKind};
+use super::exits;
 use super::model::{Count, Function, Jitter, Options};
 use super::patterns::alternatives;
 use super::table;
@@ -27,6 +28,7 @@ pub(crate) fn options(diag: &Diag, options: &Options, place: &Place<'_>) {
     limits_fit(diag, options);
     asynchronous_only(diag, options, place);
     arguments(diag, options, place);
+    context(diag, options, place);
     patterns(diag, options);
     expressions_stay_inside(diag, options);
     groups_are_whole(diag, options, place);
@@ -265,6 +267,28 @@ fn arguments(diag: &Diag, options: &Options, place: &Place<'_>) {
     }
 }
 
+/// A context that the caller passes in is the one that is written.
+fn context(diag: &Diag, options: &Options, place: &Place<'_>) {
+    let (Some(name), Some((signature, _))) = (options.context.get(), place.function) else { return };
+    let passed = signature.inputs.iter().find_map(|input| match input {
+        FnArg::Typed(typed) if args::mentions(&typed.ty.to_token_stream(), "RetryContext") => match &*typed.pat {
+            Pat::Ident(argument) => Some((&argument.ident, &typed.ty)),
+            _ => None,
+        },
+        _ => None,
+    });
+    let Some((argument, ty)) = passed else { return };
+    if argument != name {
+        diag.error(name, format!("`context = {name}` would make a new context beside the argument `{argument}`"))
+            .help(format!("write `context = {argument}`, so that the caller can read it"));
+    } else if !matches!(&**ty, Type::Reference(reference) if reference.mutability.is_some()) {
+        diag.error(
+            ty,
+            format!("the context `{argument}` is written to: it is an argument `{argument}: &mut RetryContext`"),
+        );
+    }
+}
+
 /// A bare lower-case name would match everything.
 fn patterns(diag: &Diag, options: &Options) {
     let lists = [("retry_on", &options.retry_on), ("stop_on", &options.stop_on), ("retry_ok", &options.retry_ok)];
@@ -287,77 +311,11 @@ fn patterns(diag: &Diag, options: &Options) {
 /// An option's expression is evaluated before the first attempt, where nothing may leave the function.
 fn expressions_stay_inside(diag: &Diag, options: &Options) {
     for binding in &options.bindings {
-        if let Some((place, what)) = leaves(binding.expr.to_token_stream()) {
+        if let Some((place, what)) = exits::first(binding.expr.to_token_stream()) {
             diag.error(place, format!("`{what}` cannot be used in the option `{}`", binding.name))
                 .help("compute the value before the call and pass it in, or move it into the body");
         }
     }
-}
-
-/// The first `?`, `return`, `break`, `continue` or `.await` outside of a closure or an async block.
-fn leaves(tokens: TokenStream) -> Option<(TokenTree, &'static str)> {
-    let mut operand = false;
-    let mut after_dot = false;
-    let mut trees = tokens.into_iter().peekable();
-    while let Some(tree) = trees.next() {
-        let dot = std::mem::replace(&mut after_dot, false);
-        match &tree {
-            // `a || b`
-            TokenTree::Punct(punct) if punct.as_char() == '|' && operand && punct.spacing() == Spacing::Joint => {
-                trees.next();
-                operand = false;
-            }
-            // a bar where an operand is expected begins a closure: what follows, up to a comma, is its own
-            TokenTree::Punct(punct) if punct.as_char() == '|' && !operand => {
-                while trees
-                    .peek()
-                    .is_some_and(|next| !matches!(next, TokenTree::Punct(punct) if punct.as_char() == ','))
-                {
-                    trees.next();
-                }
-            }
-            TokenTree::Punct(punct) if punct.as_char() == '?' => {
-                let maybe_sized = trees.peek().is_some_and(|next| next.to_string() == "Sized");
-                if operand && !maybe_sized {
-                    return Some((tree, "?"));
-                }
-            }
-            TokenTree::Punct(punct) => {
-                after_dot = punct.as_char() == '.' && punct.spacing() == Spacing::Alone;
-                operand = false;
-            }
-            TokenTree::Ident(ident) => {
-                let word = ident.to_string();
-                match word.as_str() {
-                    "return" => return Some((tree, "return")),
-                    "break" => return Some((tree, "break")),
-                    "continue" => return Some((tree, "continue")),
-                    "await" if dot => return Some((tree, ".await")),
-                    // the block of `async { .. }` and `async move { .. }` is its own
-                    "async" => {
-                        while trees.peek().is_some_and(|next| !is_braces(next)) {
-                            trees.next();
-                        }
-                        trees.next();
-                    }
-                    _ => {}
-                }
-                operand = !matches!(word.as_str(), "move" | "in" | "as" | "mut" | "ref" | "if" | "match" | "else");
-            }
-            TokenTree::Group(group) => {
-                if let Some(found) = leaves(group.stream()) {
-                    return Some(found);
-                }
-                operand = true;
-            }
-            TokenTree::Literal(_) => operand = true,
-        }
-    }
-    None
-}
-
-fn is_braces(tree: &TokenTree) -> bool {
-    matches!(tree, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace)
 }
 
 fn groups_are_whole(diag: &Diag, options: &Options, place: &Place<'_>) {
@@ -368,6 +326,9 @@ fn groups_are_whole(diag: &Diag, options: &Options, place: &Place<'_>) {
         }
     }
     if let Some(ledger) = options.ledger.get() {
+        if let Some(cap) = ledger.max_attempts.get().filter(|cap| cap.literal() == Some(0)) {
+            diag.error_at(cap.span(), "`max_attempts` may not be zero: no call could run");
+        }
         for (name, given) in [("store", ledger.store.is_set()), ("key", ledger.key.is_set())] {
             if !given && !ledger.broken {
                 diag.error_at(options.ledger.key_span(), format!("`ledger(..)` needs a `{name}`"))

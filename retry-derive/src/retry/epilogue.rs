@@ -18,8 +18,9 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::{Expr, Ident};
 
 use super::args::{self, mixed_at};
-use super::expand::{Names, Target, bound, known, user_block};
+use super::expand::{Names, Target, bound, user_block};
 use super::model::{DeadLetter, Ledger};
+use super::site::known;
 use crate::value::{bare, first_span};
 
 /// The loop with everything around it.

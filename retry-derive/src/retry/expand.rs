@@ -18,15 +18,17 @@
 //!
 //! With a fallback, a dead letter or a ledger the loop's value goes on to an epilogue (see `epilogue.rs`).
 
-use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
 use syn::{Expr, Type};
 
 use super::args::{self, mixed_at};
+use super::bindings::bindings;
 use super::epilogue;
-use super::model::{Backoff, Count, Jitter, Options, Unknown};
+use super::model::Options;
 use super::patterns;
-use crate::value::{Known, duration_tokens, first_span};
+use super::site::site;
+use crate::value::first_span;
 
 /// Everything the loop is made of.
 pub(crate) struct Target<'a> {
@@ -170,183 +172,12 @@ pub(crate) fn expand(target: &Target<'_>) -> TokenStream {
     }
 }
 
-/// A macro may hide a `?` or a `return`, which would leave the function before its first attempt. An expression with a
-/// macro in it is checked in a closure as well, where leaving is an error of types; the branch is never taken, and diverges,
-/// so that nothing is moved there.
-fn nothing_leaves(expr: &TokenStream, names: &Names, span: Span) -> TokenStream {
-    let private = &names.private;
-    if !calls_macro(expr) {
-        return TokenStream::new();
-    }
-    quote_spanned! {span=>
-        if let #private::Option::Some(__retry_never) = #private::Option::None::<::core::convert::Infallible> {
-            #private::discard(|| { #private::discard(&(#expr)); });
-            match __retry_never {}
-        }
-    }
-}
-
-fn calls_macro(tokens: &TokenStream) -> bool {
-    let mut after_name = false;
-    let mut trees = tokens.clone().into_iter().peekable();
-    while let Some(tree) = trees.next() {
-        let name = std::mem::replace(&mut after_name, matches!(tree, TokenTree::Ident(_)));
-        match tree {
-            TokenTree::Punct(punct) if punct.as_char() == '!' && name => {
-                if matches!(trees.peek(), Some(TokenTree::Group(_))) {
-                    return true;
-                }
-            }
-            TokenTree::Group(group) if calls_macro(&group.stream()) => return true,
-            _ => {}
-        }
-    }
-    false
-}
-
-/// The option expressions: once, in the order written, before the first attempt.
-fn bindings(target: &Target<'_>, names: &Names) -> TokenStream {
-    let krate = &names.krate;
-    target
-        .options
-        .bindings
-        .iter()
-        .map(|binding| {
-            let place = first_span(&binding.expr);
-            let span = mixed_at(place);
-            let name = Ident::new(&format!("__retry_{}", binding.name), span);
-            let expr = target.written(&binding.expr);
-            let check = nothing_leaves(&expr, names, span);
-            let ty = match binding.name {
-                "max_retries" | "max_attempts" => quote_spanned!(span=> : &::core::primitive::u32),
-                "factor" => quote_spanned!(span=> : &::core::primitive::f64),
-                "backoff" => {
-                    return quote_spanned! {span=>
-                        #check
-                        let #name: fn(::core::primitive::u32) -> ::core::time::Duration = #expr;
-                    };
-                }
-                "base_delay" | "max_delay" | "max_retry_after" | "deadline" | "attempt_timeout" | "jitter" => {
-                    quote_spanned!(span=> : &::core::time::Duration)
-                }
-                // `&STATIC` is borrowed as it is: a borrow of the borrow would only make the future larger
-                "policy" if matches!(crate::value::bare(&binding.expr), Expr::Reference(_)) => {
-                    return quote_spanned!(span=> #check let #name: &#krate::Policy = #expr;);
-                }
-                _ => TokenStream::new(),
-            };
-            quote_spanned!(span=> #check let #name #ty = &(#expr);)
-        })
-        .collect()
-}
-
 impl Target<'_> {
     /// An expression of the user's, with `self` as it is called here.
     pub(crate) fn written(&self, expr: &impl ToTokens) -> TokenStream {
         match self.self_name {
             Some(name) => args::rename_self(expr, name),
             None => expr.to_token_stream(),
-        }
-    }
-}
-
-/// A constant where every setting is a literal, else built by each call.
-fn site(target: &Target<'_>, span: Span, krate: &TokenStream, private: &TokenStream) -> (TokenStream, TokenStream) {
-    let options = target.options;
-    let mut literal = true;
-    let policy = policy(options, span, krate, &mut literal);
-    let name = match options.name.get() {
-        Some(name) => name.to_token_stream(),
-        None => target.default_name.clone(),
-    };
-    let mut site = quote_spanned!(span=> #private::Site::new(#name, #policy));
-    for (method, limit) in [("deadline", &options.deadline), ("attempt_timeout", &options.attempt_timeout)] {
-        if let Some(limit) = limit.get() {
-            let method = Ident::new(method, span);
-            let value =
-                known(limit, method.to_string().as_str(), span, &mut literal, |limit| duration_tokens(*limit, span));
-            site = quote_spanned!(span=> #site.#method(#value));
-        }
-    }
-    if options.unknown.get() == Some(&Unknown::Retry) {
-        site = quote_spanned!(span=> #site.retry_unknown());
-    }
-    if literal {
-        (TokenStream::new(), quote_spanned!(span=> const { &#site }))
-    } else {
-        (quote_spanned!(span=> let __retry_site = &#site.checked();), quote_spanned!(span=> __retry_site))
-    }
-}
-
-fn policy(options: &Options, span: Span, krate: &TokenStream, literal: &mut bool) -> TokenStream {
-    let mut policy = quote_spanned!(span=> #krate::Policy::new());
-    match options.max_retries.get() {
-        None => {}
-        Some(Count::Forever) => policy = quote_spanned!(span=> #policy.forever()),
-        Some(Count::Limited(count)) => {
-            let count = known(count, "max_retries", span, literal, ToTokens::to_token_stream);
-            policy = quote_spanned!(span=> #policy.max_retries(#count));
-        }
-    }
-    let delays = [
-        ("base_delay", &options.base_delay),
-        ("max_delay", &options.max_delay),
-        ("max_retry_after", &options.max_retry_after),
-    ];
-    for (name, delay) in delays {
-        if let Some(delay) = delay.get() {
-            let value = known(delay, name, span, literal, |delay| duration_tokens(*delay, span));
-            let method = Ident::new(name, span);
-            policy = quote_spanned!(span=> #policy.#method(#value));
-        }
-    }
-    if let Some(backoff) = options.backoff.get() {
-        let backoff = match backoff {
-            Backoff::Exponential(None) => quote_spanned!(span=> Exponential(2.0)),
-            Backoff::Exponential(Some(factor)) => {
-                let factor = known(factor, "factor", span, literal, ToTokens::to_token_stream);
-                quote_spanned!(span=> Exponential(#factor))
-            }
-            Backoff::Fixed => quote_spanned!(span=> Fixed),
-            Backoff::Linear => quote_spanned!(span=> Linear),
-            Backoff::Fibonacci => quote_spanned!(span=> Fibonacci),
-            Backoff::Custom => {
-                *literal = false;
-                quote_spanned!(span=> Custom(__retry_backoff))
-            }
-        };
-        policy = quote_spanned!(span=> #policy.backoff(#krate::Backoff::#backoff));
-    }
-    if let Some(jitter) = options.jitter.get() {
-        let jitter = match jitter {
-            Jitter::None => quote_spanned!(span=> None),
-            Jitter::Full => quote_spanned!(span=> Full),
-            Jitter::Equal => quote_spanned!(span=> Equal),
-            Jitter::Decorrelated => quote_spanned!(span=> Decorrelated),
-            Jitter::Additive(added) => {
-                let added = known(added, "jitter", span, literal, |added| duration_tokens(*added, span));
-                quote_spanned!(span=> Additive(#added))
-            }
-        };
-        policy = quote_spanned!(span=> #policy.jitter(#krate::Jitter::#jitter));
-    }
-    policy
-}
-
-/// A literal as it is, or the binding that holds the computed value.
-pub(crate) fn known<T>(
-    value: &Known<T>,
-    name: &str,
-    span: Span,
-    literal: &mut bool,
-    write: impl Fn(&T) -> TokenStream,
-) -> TokenStream {
-    match value {
-        Known::Literal(value, _) => write(value),
-        Known::Computed(expr) => {
-            *literal = false;
-            let name = Ident::new(&format!("__retry_{name}"), mixed_at(first_span(expr)));
-            quote_spanned!(span=> *#name)
         }
     }
 }

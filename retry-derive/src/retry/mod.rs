@@ -1,15 +1,18 @@
 //! `#[retry]` and `retrying!`: parse, check, expand; on a mistake the errors, and the user's item as it was.
 
 mod args;
+mod bindings;
 mod boxed;
 mod check;
 mod docs;
 mod epilogue;
+mod exits;
 mod expand;
 mod fallback;
 mod model;
 mod parse;
 mod patterns;
+mod site;
 mod table;
 
 use proc_macro2::{Group, TokenStream, TokenTree};

@@ -1,0 +1,159 @@
+//! Options written `key(..)`: patterns, names, and groups of keys.
+
+use proc_macro2::{TokenStream, TokenTree};
+use syn::ext::IdentExt;
+use syn::parse::{ParseStream, Parser};
+use syn::punctuated::Punctuated;
+use syn::{Expr, Ident, Pat, Token};
+
+use super::{bind_known, report, skip_to_comma, until_comma};
+use crate::diag::Diag;
+use crate::names::nearest;
+use crate::retry::model::{Binding, Case, DeadLetter, Ledger, Options};
+use crate::retry::table;
+use crate::value;
+
+pub(super) fn arguments(diag: &Diag, key: &Ident, content: TokenStream) -> Option<Vec<Ident>> {
+    let parser = Punctuated::<Ident, Token![,]>::parse_terminated_with;
+    let parse = |input: ParseStream<'_>| parser(input, Ident::parse_any);
+    let names = parse.parse2(content.clone()).ok();
+    if names.is_none() {
+        diag.error(content, format!("`{key}(..)` takes names of arguments, such as `{key}(body)`"));
+    }
+    names.map(|names| names.into_iter().collect())
+}
+
+/// Patterns, separated by commas or bars, each with a guard if wanted.
+pub(super) fn cases(input: ParseStream<'_>) -> syn::Result<Vec<Case>> {
+    let mut cases = Vec::new();
+    while !input.is_empty() {
+        let pattern = Pat::parse_multi_with_leading_vert(input)?;
+        let guard = if input.peek(Token![if]) {
+            input.parse::<Token![if]>()?;
+            Some(input.parse()?)
+        } else {
+            None
+        };
+        cases.push(Case { pattern, guard });
+        if !input.is_empty() {
+            input.parse::<Token![,]>()?;
+        }
+    }
+    Ok(cases)
+}
+
+/// Reads `key = VALUE, ..` of a group; each value goes to `take`, in the order written. False after a mistake: what is
+/// missing then need not be said.
+fn parts(
+    diag: &Diag,
+    group: &Ident,
+    names: &[&'static str],
+    content: TokenStream,
+    mut take: impl FnMut(&'static str, &Ident, Expr),
+) -> bool {
+    let parser = |input: ParseStream<'_>| {
+        let (mut whole, mut only) = (true, true);
+        while !input.is_empty() {
+            let only = std::mem::take(&mut only);
+            if part(diag, group, names, only, input, &mut take).is_none() {
+                whole = false;
+                skip_to_comma(input)?;
+            } else if !input.is_empty() && !input.peek(Token![,]) {
+                whole = false;
+                let rest: TokenTree = input.fork().parse()?;
+                diag.error(&rest, format!("a comma is expected between two parts of `{group}(..)`"));
+                skip_to_comma(input)?;
+            }
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        Ok(whole)
+    };
+    parser.parse2(content).unwrap_or_else(|error| {
+        diag.syn_error(error);
+        false
+    })
+}
+
+fn part(
+    diag: &Diag,
+    group: &Ident,
+    names: &[&'static str],
+    only: bool,
+    input: ParseStream<'_>,
+    take: &mut impl FnMut(&'static str, &Ident, Expr),
+) -> Option<()> {
+    if !input.peek(Ident::peek_any) {
+        diag.error(
+            until_comma(&input.fork()),
+            format!("`{group}(..)` takes `key = value` with the keys {}", names.join(", ")),
+        );
+        return None;
+    }
+    let key = report(diag, input.call(Ident::parse_any))?;
+    let word = key.to_string();
+    let Some(name) = names.iter().copied().find(|name| *name == word) else {
+        let first = names.first().copied().unwrap_or_default();
+        if only && input.is_empty() {
+            diag.error(&key, format!("`{group}(..)` takes `key = value`"))
+                .help(format!("for example `{group}({first} = {word})`"));
+            return None;
+        }
+        let near = nearest(&word, names).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        diag.error(&key, format!("unknown key `{word}` in `{group}(..)`{near}"))
+            .help(format!("the keys of `{group}(..)` are {}", names.join(", ")));
+        return None;
+    };
+    if !input.peek(Token![=]) || input.peek(Token![==]) {
+        diag.error(&key, format!("`{name}` needs a value: `{name} = ..`"));
+        return None;
+    }
+    report(diag, input.parse::<Token![=]>())?;
+    if input.is_empty() || input.peek(Token![,]) {
+        diag.error(&key, format!("`{name} =` has no value"));
+        return None;
+    }
+    let value = report(diag, input.parse::<Expr>())?;
+    take(name, &key, value);
+    Some(())
+}
+
+pub(super) fn dead_letter(diag: &Diag, options: &mut Options, group: &Ident, content: TokenStream) -> DeadLetter {
+    let mut letter = DeadLetter::default();
+    let whole = parts(diag, group, table::DEAD_LETTER, content, |name, key, expr| {
+        options.bindings.push(Binding { name, expr: expr.clone() });
+        match name {
+            "sink" => letter.sink.set(diag, key, expr),
+            "job_id" => letter.job_id.set(diag, key, expr),
+            "payload" => letter.payload.set(diag, key, expr),
+            _ => letter.model.set(diag, key, expr),
+        }
+    });
+    letter.broken = !whole;
+    letter
+}
+
+pub(super) fn ledger(diag: &Diag, options: &mut Options, group: &Ident, content: TokenStream) -> Ledger {
+    let mut ledger = Ledger::default();
+    let whole = parts(diag, group, table::LEDGER, content, |name, key, expr| match name {
+        "skipped" => ledger.skipped.set(diag, key, expr),
+        "max_attempts" => {
+            if let Some(count) = value::count(diag, "max_attempts", expr) {
+                bind_known(options, "max_attempts", &count);
+                ledger.max_attempts.set(diag, key, count);
+            }
+        }
+        _ => {
+            let (binding, slot) = match name {
+                "store" => ("store", &mut ledger.store),
+                "key" => ("key", &mut ledger.key),
+                _ => ("scope", &mut ledger.scope),
+            };
+            options.bindings.push(Binding { name: binding, expr: expr.clone() });
+            slot.set(diag, key, expr);
+        }
+    });
+    ledger.broken = !whole;
+    ledger
+}

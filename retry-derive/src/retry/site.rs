@@ -1,0 +1,115 @@
+//! The settings of a function as a constant, or as what each call builds.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote_spanned};
+
+use super::args::mixed_at;
+use super::expand::Target;
+use super::model::{Backoff, Count, Jitter, Options, Unknown};
+use crate::value::{Known, duration_tokens, first_span};
+
+/// A constant where every setting is a literal, else built by each call.
+pub(super) fn site(
+    target: &Target<'_>,
+    span: Span,
+    krate: &TokenStream,
+    private: &TokenStream,
+) -> (TokenStream, TokenStream) {
+    let options = target.options;
+    let mut literal = true;
+    let policy = policy(options, span, krate, &mut literal);
+    let name = match options.name.get() {
+        Some(name) => name.to_token_stream(),
+        None => target.default_name.clone(),
+    };
+    let mut site = quote_spanned!(span=> #private::Site::new(#name, #policy));
+    for (method, limit) in [("deadline", &options.deadline), ("attempt_timeout", &options.attempt_timeout)] {
+        if let Some(limit) = limit.get() {
+            let method = Ident::new(method, span);
+            let value =
+                known(limit, method.to_string().as_str(), span, &mut literal, |limit| duration_tokens(*limit, span));
+            site = quote_spanned!(span=> #site.#method(#value));
+        }
+    }
+    if options.unknown.get() == Some(&Unknown::Retry) {
+        site = quote_spanned!(span=> #site.retry_unknown());
+    }
+    if literal {
+        (TokenStream::new(), quote_spanned!(span=> const { &#site }))
+    } else {
+        (quote_spanned!(span=> let __retry_site = &#site.checked();), quote_spanned!(span=> __retry_site))
+    }
+}
+
+fn policy(options: &Options, span: Span, krate: &TokenStream, literal: &mut bool) -> TokenStream {
+    let mut policy = quote_spanned!(span=> #krate::Policy::new());
+    match options.max_retries.get() {
+        None => {}
+        Some(Count::Forever) => policy = quote_spanned!(span=> #policy.forever()),
+        Some(Count::Limited(count)) => {
+            let count = known(count, "max_retries", span, literal, ToTokens::to_token_stream);
+            policy = quote_spanned!(span=> #policy.max_retries(#count));
+        }
+    }
+    let delays = [
+        ("base_delay", &options.base_delay),
+        ("max_delay", &options.max_delay),
+        ("max_retry_after", &options.max_retry_after),
+    ];
+    for (name, delay) in delays {
+        if let Some(delay) = delay.get() {
+            let value = known(delay, name, span, literal, |delay| duration_tokens(*delay, span));
+            let method = Ident::new(name, span);
+            policy = quote_spanned!(span=> #policy.#method(#value));
+        }
+    }
+    if let Some(backoff) = options.backoff.get() {
+        let backoff = match backoff {
+            Backoff::Exponential(None) => quote_spanned!(span=> Exponential(2.0)),
+            Backoff::Exponential(Some(factor)) => {
+                let factor = known(factor, "factor", span, literal, ToTokens::to_token_stream);
+                quote_spanned!(span=> Exponential(#factor))
+            }
+            Backoff::Fixed => quote_spanned!(span=> Fixed),
+            Backoff::Linear => quote_spanned!(span=> Linear),
+            Backoff::Fibonacci => quote_spanned!(span=> Fibonacci),
+            Backoff::Custom => {
+                *literal = false;
+                quote_spanned!(span=> Custom(__retry_backoff))
+            }
+        };
+        policy = quote_spanned!(span=> #policy.backoff(#krate::Backoff::#backoff));
+    }
+    if let Some(jitter) = options.jitter.get() {
+        let jitter = match jitter {
+            Jitter::None => quote_spanned!(span=> None),
+            Jitter::Full => quote_spanned!(span=> Full),
+            Jitter::Equal => quote_spanned!(span=> Equal),
+            Jitter::Decorrelated => quote_spanned!(span=> Decorrelated),
+            Jitter::Additive(added) => {
+                let added = known(added, "jitter", span, literal, |added| duration_tokens(*added, span));
+                quote_spanned!(span=> Additive(#added))
+            }
+        };
+        policy = quote_spanned!(span=> #policy.jitter(#krate::Jitter::#jitter));
+    }
+    policy
+}
+
+/// A literal as it is, or the binding that holds the computed value.
+pub(crate) fn known<T>(
+    value: &Known<T>,
+    name: &str,
+    span: Span,
+    literal: &mut bool,
+    write: impl Fn(&T) -> TokenStream,
+) -> TokenStream {
+    match value {
+        Known::Literal(value, _) => write(value),
+        Known::Computed(expr) => {
+            *literal = false;
+            let name = Ident::new(&format!("__retry_{name}"), mixed_at(first_span(expr)));
+            quote_spanned!(span=> *#name)
+        }
+    }
+}
