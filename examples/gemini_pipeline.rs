@@ -5,6 +5,7 @@
 //! once the cause is fixed (the server inside the process then is). The key comes from `GEMINI_API_KEY` and goes nowhere
 //! but into a header.
 
+use std::collections::HashSet;
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use support::plan::{Plan, SAMPLE_SEED};
-use support::progress::Progress;
+use support::progress::{Progress, one_line, tell};
 use support::server::Server;
 use support::{http, time};
 use tokio::sync::mpsc;
@@ -63,7 +64,7 @@ enum Command {
     Run,
     /// Says what is owed, by error class
     Summary,
-    /// Says what a replay would do, or does it
+    /// Says what a replay would do, or does it; a letter that fails five replays is abandoned
     Replay {
         /// Really replays
         #[arg(long)]
@@ -263,6 +264,9 @@ async fn run(arguments: &Arguments) -> Done {
     progress.finish();
     // Whatever is missing - a worker that panicked, a letter that neither store nor spill took - is lost, and says so.
     let lost = total - ok - parked;
+    if parked > 0 && !arguments.no_progress {
+        tell(&format!("letters are in {}; look at them with `summary`, then `replay`", arguments.db.display()));
+    }
     println!("{}", gemini.store.summary().await?);
     println!("jobs={total} ok={ok} parked={parked} lost={lost}");
     Ok(if lost == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -292,7 +296,8 @@ async fn replay(arguments: &Arguments, execute: bool, limit: u32) -> Done {
         for letter in store.list(parked, PageRequest::first(Order::LongestUnseenFirst, limit)).await?.rows {
             let due = letter.not_before.is_none_or(|at| at <= SystemTime::now());
             let what = if due { "would replay" } else { "not due yet" };
-            println!("{what} {} {} after {} attempts", letter.job_id, letter.error_class, letter.attempts);
+            let (job, class, attempts) = (one_line(&letter.job_id), letter.error_class, letter.attempts);
+            println!("{what} {job} {class}, {attempts} attempts so far");
         }
         replayer = replayer.on(KIND, async |_| Ok::<_, ReplayError>(()));
     }
@@ -343,7 +348,12 @@ fn read_jobs(file: &Path) -> Result<Vec<Job>, Box<dyn Error>> {
         let parsed = serde_json::from_str(line).and_then(Job::parse);
         parsed.map_err(|error| format!("{}:{}: no job: {error}", file.display(), at + 1).into())
     };
-    lines.map(job).collect()
+    let jobs = lines.map(job).collect::<Result<Vec<Job>, Box<dyn Error>>>()?;
+    let mut seen = HashSet::new();
+    for Job { id, .. } in jobs.iter().filter(|job| !seen.insert(job.id.as_str())) {
+        tell(&one_line(&format!("{}: job id {id:?} stands twice: the two share one letter", file.display())));
+    }
+    Ok(jobs)
 }
 
 fn sample_job(n: u32) -> Result<Job, serde_json::Error> {

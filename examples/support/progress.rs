@@ -1,6 +1,6 @@
 //! A bar on a terminal, plain lines elsewhere, both on stderr: stdout is for results.
 
-use std::io::{IsTerminal, stderr};
+use std::io::{IsTerminal, Write, stderr};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -40,7 +40,7 @@ impl Progress {
             Self::Lines { total, done } => {
                 *done += 1;
                 if done.is_multiple_of(total.div_ceil(20)) || done == total {
-                    eprintln!("{done}/{total} {standing}");
+                    tell(&format!("{done}/{total} {standing}"));
                 }
             }
             Self::Silent => {}
@@ -49,9 +49,10 @@ impl Progress {
 
     /// A line that stays, above the bar.
     pub fn say(&self, line: &str) {
+        let line = one_line(line);
         match self {
             Self::Bar(bar) => bar.println(line),
-            Self::Lines { .. } | Self::Silent => eprintln!("{line}"),
+            Self::Lines { .. } | Self::Silent => tell(&line),
         }
     }
 
@@ -61,4 +62,14 @@ impl Progress {
             bar.finish_and_clear();
         }
     }
+}
+
+/// A line on stderr. A reader that has gone away must not end the batch.
+pub fn tell(line: &str) {
+    let _gone = writeln!(stderr(), "{line}");
+}
+
+/// Text of others - job ids, servers' words - without what moves a terminal's cursor.
+pub fn one_line(text: &str) -> String {
+    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }
