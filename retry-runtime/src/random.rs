@@ -1,7 +1,7 @@
 //! The one place that draws random numbers.
 //!
 //! Every thread has its own generator, seeded from the operating system by way of the standard library's hash keys, so no
-//! two sessions can draw the same sequence. Tests replace it by [`crate::testing`]'s fixed source.
+//! two sessions can draw the same sequence. A test replaces it, on its thread, by a seeded one (`testing::FixedRandom`).
 
 use std::cell::RefCell;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -17,6 +17,12 @@ fn seed() -> u64 {
     let mut hasher = RandomState::new().build_hasher();
     std::hash::Hash::hash(&std::thread::current().id(), &mut hasher);
     hasher.finish()
+}
+
+/// Puts a generator in this thread's place; gives the one that was there.
+#[cfg(feature = "test-util")]
+pub(crate) fn replace(generator: SmallRng) -> SmallRng {
+    GENERATOR.replace(generator)
 }
 
 /// 64 uniform random bits.

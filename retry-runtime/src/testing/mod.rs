@@ -2,9 +2,11 @@
 
 mod clock;
 pub mod conformance;
+mod random;
 mod waits;
 
 pub(crate) use clock::clock_is_read;
 pub use clock::clock_reads;
+pub use random::FixedRandom;
 pub use waits::VirtualWaits;
 pub(crate) use waits::{virtual_elapsed, virtual_wait};
