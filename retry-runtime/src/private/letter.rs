@@ -14,7 +14,6 @@ use crate::dead_letter::{DeadLetter, DeadLetterSink, Parking, Payload, Ticket, h
 use crate::error::{StoreError, StoreErrorKind};
 use crate::observe::Notice;
 use crate::stop::StopReason;
-use crate::verdict::Disposition;
 
 /// How long a blocking caller waits to hear that its letter is durable. The letter is parked all the same.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -42,8 +41,6 @@ pub fn letter(site: &Site, record: &RetryContext, error_type: &str) -> DeadLette
         if reason == StopReason::HintTooLong {
             letter.not_before = last.retry_after.map(|hint| clock::after(now, hint));
         }
-    } else {
-        letter.disposition = Disposition::Unknown;
     }
     letter
 }
