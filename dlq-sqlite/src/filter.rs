@@ -15,10 +15,8 @@ impl Condition {
     /// The letters of a scope that the filter means, whatever their state.
     pub(crate) fn of(scope: &str, filter: &Filter) -> Self {
         let plus = plus(filter);
-        // The index of jobs begins with the scope, and so does that of claims, for one kind.
-        let by_job = filter.ids.is_empty() && !filter.job_ids.is_empty();
-        let by_kind = filter.ids.is_empty() && filter.kinds.len() == 1;
-        let scope_plus = if by_job || by_kind { "" } else { "+" };
+        // Every index of lists begins with the scope; the one of ids does not.
+        let scope_plus = if filter.ids.is_empty() { "" } else { "+" };
         let mut out = Self::default();
         out.and(&format!("{scope_plus}scope = ?"), [text(scope)]);
         out.one_of(&format!("{plus}kind"), &filter.kinds);

@@ -72,8 +72,8 @@ fn a_log_that_cannot_grow_loses_nothing() {
     }
     let (mut bitten, mut parked) = (0, 0);
     // `./test --soak` tries every page.
-    let step = if std::env::var_os("SOAK").is_some() { 1 } else { 3 };
-    for (round, pages) in (10..120).step_by(step).enumerate() {
+    let step = if std::env::var_os("SOAK").is_some() { 1 } else { 5 };
+    for (round, pages) in (10..200).step_by(step).enumerate() {
         let directory = tempfile::tempdir().unwrap();
         let (path, spill) = (directory.path().join("db/jobs.db"), directory.path().join("spill"));
         fresh(&path);

@@ -9,10 +9,11 @@ use crate::error::OpenError;
 pub(crate) const APPLICATION_ID: i64 = 0x444C_5131;
 
 /// Every migration with the version it leads to, in order.
-const MIGRATIONS: &[(i64, &str)] = &[(1, include_str!("../../migrations/0001_initial.sql"))];
+const MIGRATIONS: &[(i64, &str)] =
+    &[(1, include_str!("../../migrations/0001_initial.sql")), (2, include_str!("../../migrations/0002_operators.sql"))];
 
 /// The schema this program writes.
-pub(crate) const VERSION: i64 = 1;
+pub(crate) const VERSION: i64 = 2;
 
 /// The oldest schema version whose programs can read what this one writes.
 pub(crate) const MIN_READER: i64 = 1;

@@ -143,6 +143,7 @@ impl Worker {
         let mut outcome = batch::together(tx.connection, busy_until, count, |index| run(&mut commands, index, tx));
         self.log_in_use = true;
         if is_full(&outcome) && self.shared.reserve.free() {
+            self.keep_log_within(upkeep::SHORT_LOG);
             self.once_more(&mut commands, &mut outcome, busy_until);
         }
         self.note(outcome.broken.as_ref());

@@ -20,6 +20,12 @@ const REAP_EVERY: Duration = Duration::from_secs(30);
 /// So long without work, and the log is emptied.
 const IDLE: Duration = Duration::from_secs(5);
 
+/// So many pages the log has in it before they are moved into the file.
+pub(crate) const LOG: u32 = 4_000;
+
+/// The same on a full disk: the room that the reserve gave must not all go to the log.
+pub(super) const SHORT_LOG: u32 = 200;
+
 fn me() -> Actor {
     Actor::new("store", "upkeep")
 }
@@ -169,6 +175,14 @@ impl Worker {
         batch::together(tx.connection, busy_until, count, |index| run(index, tx))
     }
 
+    /// How long the log may get, in pages.
+    pub(super) fn keep_log_within(&self, pages: u32) {
+        if let Some(link) = &self.link {
+            // A log that stays as long as it was costs room and nothing else.
+            let _set = link.connection.pragma_update(None, "wal_autocheckpoint", pages);
+        }
+    }
+
     /// Empties the log into the file, if nobody reads.
     fn empty_log(&mut self) {
         self.log_in_use = false;
@@ -238,7 +252,9 @@ impl Worker {
     fn make_reserve(&self) {
         if self.settings.reserve {
             // A disk too full for it gets none.
-            let _filled = self.shared.reserve.fill();
+            if self.shared.reserve.fill().is_ok() {
+                self.keep_log_within(LOG);
+            }
         }
     }
 
