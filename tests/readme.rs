@@ -24,6 +24,19 @@ fn the_quickstart_is_the_example() {
     assert!(example.lines().count() < 40);
 }
 
+/// Cargo refuses a manifest that says the same thing twice.
+#[test]
+fn the_dependencies_are_named_once_each() {
+    let readme = include_str!("../README.md");
+    let shown = readme.split_once("```toml\n").and_then(|(_, rest)| rest.split_once("```")).map(|(toml, _)| toml);
+    let names: Vec<&str> =
+        shown.unwrap_or_default().lines().filter_map(|line| line.split_once(" = ")).map(|(name, _)| name).collect();
+    let mut once = names.clone();
+    once.sort_unstable();
+    once.dedup();
+    assert!(names.len() >= 4 && names.len() == once.len(), "{names:?}");
+}
+
 /// Whatever the libraries say aloud stands in the README's list.
 #[test]
 fn every_notice_is_listed() {
