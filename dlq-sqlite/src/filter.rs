@@ -26,6 +26,10 @@ impl Condition {
         out.one_of("model", &filter.models);
         out.one_of("id", &filter.ids);
         out.one_of("job_id", &filter.job_ids);
+        if !filter.dispositions.is_empty() {
+            let texts: Vec<_> = filter.dispositions.iter().map(|disposition| format!("'{disposition}'")).collect();
+            out.and(&format!("disposition IN ({})", texts.join(", ")), []);
+        }
         if let Some(since) = filter.since {
             out.and(&format!("{plus}last_seen >= ?"), [Value::Integer(to_millis(since))]);
         }

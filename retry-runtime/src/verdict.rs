@@ -17,6 +17,9 @@ pub enum Disposition {
 }
 
 impl Disposition {
+    /// Every disposition.
+    pub const ALL: &'static [Self] = &[Self::Retryable, Self::Permanent, Self::Gone, Self::Unknown];
+
     /// The stable text form: `retryable`, `permanent`, `gone` or `unknown`.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -29,9 +32,7 @@ impl Disposition {
 
     /// The disposition of a stable text form; `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Retryable, Self::Permanent, Self::Gone, Self::Unknown]
-            .into_iter()
-            .find(|disposition| disposition.as_str() == text)
+        Self::ALL.iter().copied().find(|disposition| disposition.as_str() == text)
     }
 }
 

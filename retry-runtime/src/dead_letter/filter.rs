@@ -3,6 +3,7 @@
 use std::time::SystemTime;
 
 use crate::dead_letter::{LetterRow, LetterState};
+use crate::verdict::Disposition;
 
 /// Which letters are meant. Plain data: a store translates it to its own language, and [`matches`](Filter::matches) is
 /// the meaning it must have.
@@ -40,6 +41,8 @@ pub struct Filter {
     pub ids: Vec<String>,
     /// Job ids.
     pub job_ids: Vec<String>,
+    /// What the classifier said of the newest failure. All but `permanent` is what a standing worker takes.
+    pub dispositions: Vec<Disposition>,
 }
 
 impl Filter {
@@ -75,6 +78,7 @@ impl Filter {
             && self.until.is_none_or(|until| row.last_seen < until)
             && one_of(&self.ids, &row.letter_id)
             && one_of(&self.job_ids, &row.job_id)
+            && one_of(&self.dispositions, &row.disposition)
     }
 }
 

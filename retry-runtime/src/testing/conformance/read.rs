@@ -7,6 +7,7 @@ use crate::dead_letter::{
     Aggregate, Bucket, DeadLetter, DeadLetterStore, Filter, Group, GroupKey, LetterRow, LetterState, Order,
     PageRequest, ReplayOutcome,
 };
+use crate::verdict::Disposition;
 
 pub(super) fn checks<S: DeadLetterStore>() -> Vec<Check<Bench<S>>> {
     checks![
@@ -36,6 +37,9 @@ fn varied<S: DeadLetterStore>(bench: &Bench<S>) -> Result<Vec<LetterRow>, String
         }
         if n % 5 == 0 {
             sent.code = Some(500 + i64::try_from(n % 2).unwrap_or(0));
+        }
+        if n % 7 == 0 {
+            sent.disposition = Disposition::Unknown;
         }
         bench.park(sent)?;
     }
@@ -100,6 +104,8 @@ fn filters(rows: &[LetterRow]) -> Vec<Filter> {
         Filter { ids: some(|row| row.letter_id.clone()), ..none() },
         Filter { job_ids: some(|row| row.job_id.clone()), ..none() },
         Filter { fingerprints: some(|row| row.fingerprint.clone()), ..none() },
+        Filter { dispositions: vec![Disposition::Permanent], ..none() },
+        Filter { dispositions: vec![Disposition::Retryable, Disposition::Unknown], ..Filter::parked() },
         Filter {
             kinds: texts(&["fetch"]),
             classes: texts(&["rate_limit"]),
