@@ -3,6 +3,7 @@
 mod aggregate;
 mod claim;
 mod clock;
+mod doctor;
 pub(crate) mod executor;
 mod filter;
 mod fingerprint;
@@ -25,6 +26,7 @@ mod summary;
 pub use aggregate::{Aggregate, Bucket, Group, GroupKey};
 pub use claim::{Actor, ClaimRequest, Claimed, Failure, Finish, Release, ReplayOutcome, replay_backoff};
 pub use clock::{ManualClock, StoreClock, from_millis, to_millis, whole_millis};
+pub use doctor::{Checkup, Counted, Depth, Doctor, Finding, LetterFacts, Severity};
 pub use filter::Filter;
 pub use fingerprint::{FINGERPRINT_VERSION, fingerprint};
 pub use handover::{AsyncSink, BlockingSink, Closed};

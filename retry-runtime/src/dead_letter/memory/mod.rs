@@ -1,6 +1,7 @@
 //! A store in memory: for tests, and for programs whose dead letters need not outlive them.
 
 mod counters;
+mod doctor;
 mod ledger;
 
 use std::collections::{BTreeMap, HashMap};

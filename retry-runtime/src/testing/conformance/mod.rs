@@ -13,6 +13,7 @@
 //! ```
 
 mod counters;
+mod doctor;
 mod ledger;
 mod lifecycle;
 mod model;
@@ -24,7 +25,7 @@ mod sink;
 mod support;
 
 use crate::counters::DailyCounters;
-use crate::dead_letter::{DeadLetterSink, DeadLetterStore, StoreClock};
+use crate::dead_letter::{Checkup, DeadLetterSink, DeadLetterStore, Doctor, Finding, StoreClock};
 use crate::ledger::AttemptLedger;
 
 pub use report::{Outcome, Report};
@@ -60,4 +61,17 @@ pub fn ledger<L: AttemptLedger>(mut make: impl FnMut(StoreClock) -> L) -> Report
 /// Checks daily counters. `make` gives fresh, empty counters on the clock.
 pub fn counters<C: DailyCounters>(mut make: impl FnMut(StoreClock) -> C) -> Report {
     run(counters::checks(), || Bench::new(&mut make))
+}
+
+/// Checks a store's examinations. `make` gives a fresh, empty store on the clock.
+pub fn doctor<S: DeadLetterStore + Doctor>(make: impl FnMut(StoreClock) -> S) -> Report {
+    doctor_by(make, |store, checkup| support::done(store.doctor(checkup)))
+}
+
+/// The same for a doctor that is not the store itself: `examine` gives its findings, or says what failed.
+pub fn doctor_by<S: DeadLetterStore>(
+    mut make: impl FnMut(StoreClock) -> S,
+    examine: impl Fn(&S, Checkup) -> Result<Vec<Finding>, String>,
+) -> Report {
+    run(doctor::checks(), || doctor::DoctorBench { bench: Bench::new(&mut make), examine: &examine })
 }
