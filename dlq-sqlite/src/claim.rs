@@ -3,13 +3,12 @@
 use std::time::{Duration, SystemTime};
 
 use retry_runtime::dead_letter::{
-    Actor, ClaimRequest, Claimed, Filter, Finish, HistoryEntry, LetterRow, LetterState, Release, to_millis,
+    Actor, ClaimRequest, Claimed, Finish, HistoryEntry, LetterRow, LetterState, Release, to_millis,
 };
 use retry_runtime::error::{StoreError, StoreErrorKind};
-use rusqlite::types::Value;
-use rusqlite::{OptionalExtension, params, params_from_iter};
+use rusqlite::{OptionalExtension, params};
 
-use crate::filter::Condition;
+use crate::due::{Places, due};
 use crate::letters;
 use crate::rows::{self, Tx, stored};
 
@@ -20,10 +19,15 @@ pub(crate) type Verdict<T> = rusqlite::Result<Result<T, StoreError>>;
 const REAP_AT_ONCE: u32 = 100;
 
 /// Takes parked letters that are due, after taking back the leases that have run out.
-pub(crate) fn claim(tx: Tx<'_>, request: &ClaimRequest, actor: &Actor) -> rusqlite::Result<Vec<Claimed>> {
+pub(crate) fn claim(
+    tx: Tx<'_>,
+    request: &ClaimRequest,
+    places: &Places,
+    actor: &Actor,
+) -> rusqlite::Result<Vec<Claimed>> {
     reap(tx, actor)?;
     let mut claimed = Vec::new();
-    for mut row in due(tx, request)? {
+    for mut row in due(tx, request, places)? {
         row.claim(request, tx.now);
         tx.connection
             .prepare_cached(
@@ -43,43 +47,6 @@ pub(crate) fn claim(tx: Tx<'_>, request: &ClaimRequest, actor: &Actor) -> rusqli
         claimed.push(Claimed::new(row, payload));
     }
     Ok(claimed)
-}
-
-/// The letters to take, the ones due longest first. One question per kind: each is answered by the claim index in order,
-/// where a single question over all kinds would sort everything that is due.
-fn due(tx: Tx<'_>, request: &ClaimRequest) -> rusqlite::Result<Vec<LetterRow>> {
-    let mut kinds: Vec<&String> = request.kinds.iter().collect();
-    kinds.sort();
-    kinds.dedup();
-    let mut found = Vec::new();
-    for kind in kinds {
-        if !request.filter.kinds.is_empty() && !request.filter.kinds.contains(kind) {
-            continue;
-        }
-        let mut filter = request.filter.clone();
-        filter.kinds = vec![kind.clone()];
-        let query = due_query(tx.scope, &filter, request, tx.millis());
-        let mut statement = tx.connection.prepare_cached(&query.sql)?;
-        let rows = statement.query_map(params_from_iter(query.values), rows::letter)?;
-        found.extend(rows.collect::<rusqlite::Result<Vec<_>>>()?);
-    }
-    found.sort_by_key(|row| (row.not_before, row.seq));
-    found.truncate(usize::try_from(request.limit).unwrap_or(usize::MAX));
-    Ok(found)
-}
-
-/// The due letters of one kind, in the order of the claim index.
-pub(crate) fn due_query(scope: &str, filter: &Filter, request: &ClaimRequest, now: i64) -> Condition {
-    let mut query = Condition::of(scope, filter).in_state(filter, LetterState::Parked);
-    if !request.ignore_not_before {
-        query.and("not_before <= ?", [Value::Integer(now)]);
-    }
-    if !request.ignore_backoff {
-        query.and("replay_after <= ?", [Value::Integer(now)]);
-    }
-    query.values.push(Value::Integer(i64::from(request.limit)));
-    query.sql = format!("SELECT {} FROM letter WHERE {} ORDER BY not_before, seq LIMIT ?", rows::LETTER, query.sql);
-    query
 }
 
 /// The leases that have run out. Without the hint the planner prefers the equality on `state` of another index, and sorts.

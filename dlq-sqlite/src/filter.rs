@@ -1,7 +1,9 @@
 //! The runtime's filter as SQL. One compiler serves lists, counts, claims and groups, so that what is shown is what is
 //! acted upon.
 
-use retry_runtime::dead_letter::{Filter, LetterState, to_millis};
+use std::time::SystemTime;
+
+use retry_runtime::dead_letter::{Filter, LetterState, from_millis, to_millis};
 use rusqlite::types::Value;
 
 /// A condition with its values, in the order of the question marks.
@@ -14,29 +16,44 @@ pub(crate) struct Condition {
 impl Condition {
     /// The letters of a scope that the filter means, whatever their state.
     pub(crate) fn of(scope: &str, filter: &Filter) -> Self {
-        let plus = plus(filter);
         // Every index of lists begins with the scope; the one of ids does not.
         let scope_plus = if filter.ids.is_empty() { "" } else { "+" };
         let mut out = Self::default();
         out.and(&format!("{scope_plus}scope = ?"), [text(scope)]);
-        out.one_of(&format!("{plus}kind"), &filter.kinds);
-        out.one_of("class", &filter.classes);
-        out.one_of(&format!("{plus}error_class"), &filter.error_classes);
-        out.one_of(&format!("{plus}fingerprint"), &filter.fingerprints);
-        out.one_of("model", &filter.models);
-        out.one_of("id", &filter.ids);
-        out.one_of("job_id", &filter.job_ids);
+        out.all_of(filter, plus(filter));
+        out
+    }
+
+    /// What is looked at letter by letter, as an expression that is 0 or 1.
+    pub(crate) fn test(filter: &Filter) -> Self {
+        let mut out = Self::default();
+        out.all_of(filter, "");
+        out.in_states(filter)
+    }
+
+    /// The expression of [`test`](Self::test), true where nothing is asked.
+    pub(crate) fn as_test(&self) -> String {
+        if self.sql.is_empty() { "1".to_owned() } else { format!("({}) IS TRUE", self.sql) }
+    }
+
+    fn all_of(&mut self, filter: &Filter, plus: &str) {
+        self.one_of(&format!("{plus}kind"), &filter.kinds);
+        self.one_of("class", &filter.classes);
+        self.one_of(&format!("{plus}error_class"), &filter.error_classes);
+        self.one_of(&format!("{plus}fingerprint"), &filter.fingerprints);
+        self.one_of("model", &filter.models);
+        self.one_of("id", &filter.ids);
+        self.one_of("job_id", &filter.job_ids);
         if !filter.dispositions.is_empty() {
             let texts: Vec<_> = filter.dispositions.iter().map(|disposition| format!("'{disposition}'")).collect();
-            out.and(&format!("disposition IN ({})", texts.join(", ")), []);
+            self.and(&format!("disposition IN ({})", texts.join(", ")), []);
         }
         if let Some(since) = filter.since {
-            out.and(&format!("{plus}last_seen >= ?"), [Value::Integer(to_millis(since))]);
+            self.and(&format!("{plus}last_seen >= ?"), [Value::Integer(millis_up(since))]);
         }
         if let Some(until) = filter.until {
-            out.and(&format!("{plus}last_seen < ?"), [Value::Integer(to_millis(until))]);
+            self.and(&format!("{plus}last_seen < ?"), [Value::Integer(millis_up(until))]);
         }
-        out
     }
 
     /// And one state.
@@ -85,6 +102,35 @@ fn plus(filter: &Filter) -> &'static str {
 /// The states a filter means, each once.
 pub(crate) fn states(filter: &Filter) -> Vec<LetterState> {
     LetterState::ALL.iter().copied().filter(|state| filter.states.is_empty() || filter.states.contains(state)).collect()
+}
+
+/// The filter once for each value of the one list that its [walked part](Filter::split) has: each is one place in an index.
+pub(crate) fn by_value(walked: &Filter) -> Vec<Filter> {
+    let lists: [fn(&mut Filter) -> &mut Vec<String>; 5] = [
+        |filter| &mut filter.fingerprints,
+        |filter| &mut filter.error_classes,
+        |filter| &mut filter.classes,
+        |filter| &mut filter.models,
+        |filter| &mut filter.kinds,
+    ];
+    let mut walked = walked.clone();
+    let Some((list, values)) =
+        lists.iter().map(|list| (list, std::mem::take(list(&mut walked)))).find(|(_, values)| !values.is_empty())
+    else {
+        return vec![walked];
+    };
+    let one = |value| {
+        let mut filter = walked.clone();
+        *list(&mut filter) = vec![value];
+        filter
+    };
+    values.into_iter().map(one).collect()
+}
+
+/// Rows have whole milliseconds: those at or behind `at` are those at or behind this one.
+fn millis_up(at: SystemTime) -> i64 {
+    let millis = to_millis(at);
+    millis.saturating_add(i64::from(from_millis(millis) < at))
 }
 
 fn text(text: &str) -> Value {

@@ -1,14 +1,15 @@
 //! Reading letters: one, a page, a count, the summary, groups. All on a connection that cannot write.
 
 use retry_runtime::dead_letter::{
-    Aggregate, Filter, Group, GroupKey, LetterDetail, LetterRow, LetterState, Order, Page, PageRequest, Summary,
-    from_millis, to_millis,
+    Aggregate, Cursor, Filter, Group, GroupKey, LetterDetail, LetterRow, LetterState, Order, Page, PageRequest,
+    Summary, from_millis, to_millis,
 };
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 
-use crate::filter::{Condition, states};
+use crate::filter::{Condition, by_value, states};
 use crate::rows::{self, number, small};
+use crate::walk::{self, Goal, HINT};
 
 /// One letter with everything.
 pub(crate) fn get(connection: &Connection, scope: &str, letter_id: &str) -> rusqlite::Result<Option<LetterDetail>> {
@@ -43,46 +44,94 @@ pub(crate) fn payload(
         })
 }
 
-/// One page, by keyset: each state's letters stand in the index in the order of the list, and the first ones of each are
-/// merged.
+/// One page, by keyset: the letters of each state, and of each value of the filter's first list, stand in an index in the
+/// order of the list, and are merged.
 pub(crate) fn list(
     connection: &Connection,
     scope: &str,
     filter: &Filter,
     page: &PageRequest,
 ) -> rusqlite::Result<Page> {
-    let mut found: Vec<LetterRow> = Vec::new();
-    for state in states(filter) {
-        let query = page_query(scope, filter, state, page);
-        let mut statement = connection.prepare_cached(&query.sql)?;
-        let rows = statement.query_map(params_from_iter(query.values), rows::letter)?;
-        found.extend(rows.collect::<rusqlite::Result<Vec<_>>>()?);
-    }
-    found.sort_by_key(|row| (row.last_seen, row.seq));
-    if page.order != Order::LongestUnseenFirst {
-        found.reverse();
-    }
-    Ok(Page::of(found, page.limit))
+    let wanted = usize::try_from(page.limit).unwrap_or(usize::MAX).saturating_add(1);
+    let goal = Goal { descending: page.order != Order::LongestUnseenFirst, wanted, look_at: page.look_at };
+    let walked = walk::walk(connection, &page_queries(scope, filter, page), goal)?;
+    let rows = rows_of(connection, &walked.seqs)?;
+    let stopped = walked.stopped.map(|(at, seq)| Cursor { last_seen: from_millis(at), seq: number(seq) });
+    Ok(Page::looked(rows, page.limit, walked.looked_at, stopped))
 }
 
-/// The first letters of one state behind the cursor, one more than the page holds.
-pub(crate) fn page_query(scope: &str, filter: &Filter, state: LetterState, page: &PageRequest) -> Condition {
-    let (direction, comparison) = match page.order {
-        Order::LongestUnseenFirst => ("ASC", ">"),
-        _ => ("DESC", "<"),
-    };
-    let mut query = Condition::of(scope, filter).in_state(filter, state);
-    if let Some(cursor) = &page.after {
-        let keys = [Value::Integer(to_millis(cursor.last_seen)), Value::Integer(rows::stored(cursor.seq))];
-        query.and(&format!("(last_seen, seq) {comparison} (?, ?)"), keys);
+/// Letters by their numbers, in the given order.
+pub(crate) fn rows_of(connection: &Connection, seqs: &[i64]) -> rusqlite::Result<Vec<LetterRow>> {
+    let mut statement = connection.prepare_cached(&format!("SELECT {} FROM letter WHERE seq = ?1", rows::LETTER))?;
+    seqs.iter().map(|seq| statement.query_row([seq], rows::letter)).collect()
+}
+
+/// The walks whose merge is the list behind the cursor. What is not walked is tested, and does not keep the planner from the
+/// index.
+pub(crate) fn page_queries(scope: &str, filter: &Filter, page: &PageRequest) -> Vec<Condition> {
+    let descending = page.order != Order::LongestUnseenFirst;
+    let (mut walked, rest) = filter.split();
+    let cursor = narrow(&mut walked, page.after, descending);
+    let named = !(walked.ids.is_empty() && walked.job_ids.is_empty());
+    let (direction, side) = if descending { ("DESC", "<") } else { ("ASC", ">") };
+    let mut questions = Vec::new();
+    for filter in by_value(&walked) {
+        if named {
+            // These few letters are sorted.
+            questions.push(Condition::of(scope, &filter).in_states(&filter));
+        } else {
+            let in_state = |state| Condition::of(scope, &filter).in_state(&filter, state);
+            questions.extend(states(&walked).into_iter().map(in_state));
+        }
     }
-    query.values.push(Value::Integer(i64::from(page.limit).saturating_add(1)));
-    query.sql = format!(
-        "SELECT {} FROM letter WHERE {} ORDER BY last_seen {direction}, seq {direction} LIMIT ?",
-        rows::LETTER,
-        query.sql
-    );
-    query
+    if let Some(cursor) = cursor {
+        let place = (to_millis(cursor.last_seen), rows::stored(cursor.seq));
+        let behind = |question: &Condition| walk::on_side(question, "last_seen", side, place);
+        questions = questions.iter().flat_map(behind).collect();
+    }
+    let test = Condition::test(&rest);
+    let look_at = rows::stored(page.look_at.saturating_add(1));
+    let hint = if named { String::new() } else { format!("{HINT}{}", index_of(&walked)) };
+    for question in &mut questions {
+        question.sql = format!(
+            "SELECT last_seen, seq, {} FROM letter{hint} WHERE {} ORDER BY last_seen {direction}, seq {direction} LIMIT ?",
+            test.as_test(),
+            question.sql
+        );
+        question.values.splice(0..0, test.values.iter().cloned());
+        question.values.push(Value::Integer(look_at));
+    }
+    questions
+}
+
+/// The index that has the letters of each value of the list, state by state, in the order of lists.
+fn index_of(walked: &Filter) -> &'static str {
+    match walked {
+        _ if !walked.fingerprints.is_empty() => "letter_fingerprint_seen",
+        _ if !walked.error_classes.is_empty() => "letter_error_class_seen",
+        _ if !walked.classes.is_empty() => "letter_class_seen",
+        _ if !walked.models.is_empty() => "letter_model_seen",
+        _ if !walked.kinds.is_empty() => "letter_kind_seen",
+        _ => "letter_seen",
+    }
+}
+
+/// Of two bounds at the end where the page begins only the narrower one is left: the planner would take either, and walk
+/// from the wider one.
+fn narrow(walked: &mut Filter, cursor: Option<Cursor>, descending: bool) -> Option<Cursor> {
+    let cursor = cursor?;
+    let bound = if descending { walked.until } else { walked.since };
+    let inside =
+        bound.is_none_or(|bound| if descending { cursor.last_seen < bound } else { cursor.last_seen >= bound });
+    if !inside {
+        return None;
+    }
+    if descending {
+        walked.until = None;
+    } else {
+        walked.since = None;
+    }
+    Some(cursor)
 }
 
 /// How many letters match.

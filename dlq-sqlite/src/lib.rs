@@ -59,6 +59,7 @@
 mod claim;
 mod config;
 mod counters;
+mod due;
 mod error;
 mod filter;
 mod ledger;
@@ -70,6 +71,7 @@ mod plans;
 mod reader;
 mod rows;
 mod store;
+mod walk;
 mod worker;
 
 pub use config::{Durability, SqliteOptions};

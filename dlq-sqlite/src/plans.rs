@@ -6,17 +6,49 @@ use std::time::{Duration, SystemTime};
 use retry_runtime::dead_letter::{
     Aggregate, Bucket, ClaimRequest, Cursor, Filter, GroupKey, LetterState, Order, PageRequest,
 };
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::{Connection, params, params_from_iter};
 
 use crate::config::Settings;
 use crate::filter::Condition;
 use crate::open::files::OpenerLock;
-use crate::{claim, letters, open};
+use crate::rows::Tx;
+use crate::{claim, due, letters, open};
 
 fn connection() -> (tempfile::TempDir, open::Writer) {
     let directory = tempfile::tempdir().unwrap();
     let writer = open::writer(&Settings::new(directory.path().join("jobs.db")), &OpenerLock::default(), "t").unwrap();
     (directory, writer)
+}
+
+/// An empty file, and one with letters of two scopes and with statistics about them: a planner that knows how many there are
+/// must not choose otherwise.
+fn connections() -> Vec<(tempfile::TempDir, open::Writer)> {
+    let counted = connection();
+    let c = &counted.1.connection;
+    c.execute_batch("BEGIN").unwrap();
+    for n in 0..3_000_u32 {
+        c.prepare_cached(
+            "INSERT INTO letter(id, scope, kind, job_id, model, state, reason, disposition, class, error_class, error_type,
+               error_message, fingerprint, fingerprint_version, max_replays, max_crashes, first_seen, last_seen, parked_at,
+               closed_at, writer)
+             VALUES('id' || ?1, ?2, 'kind' || (?1 % 3), 'job' || ?1, 'model' || (?1 % 5), ?3, 'exhausted', 'unknown',
+               'class' || (?1 % 4), 'exhausted:class' || (?1 % 4), 'E', 'm', 'group' || (?1 % 50), 1, 5, 3, ?1, ?1, ?1,
+               CASE WHEN ?3 = 'parked' THEN NULL ELSE 1 END, 'w')",
+        )
+        .unwrap()
+        .execute(params![
+            n,
+            if n % 7 < 4 { "default" } else { "other" },
+            if n % 11 < 8 { "parked" } else { "recovered" }
+        ])
+        .unwrap();
+    }
+    c.execute_batch("COMMIT; ANALYZE").unwrap();
+    vec![connection(), counted]
+}
+
+fn tx(connection: &Connection) -> Tx<'_> {
+    Tx { connection, now: SystemTime::UNIX_EPOCH + Duration::from_secs(7), scope: "default", writer: "w" }
 }
 
 fn plan(connection: &Connection, query: &Condition) -> String {
@@ -36,59 +68,209 @@ fn assert_walks(connection: &Connection, query: &Condition, index: &str) {
 // S2, D16
 #[test]
 fn claims_walk_the_claim_index() {
-    let (_directory, writer) = connection();
-    let mut request = ClaimRequest::new(["fetch"], "w");
-    let mut filter = Filter::all();
-    filter.kinds = vec!["fetch".to_owned()];
-    for (ignore_backoff, ignore_not_before) in [(false, false), (true, false), (false, true), (true, true)] {
-        request.ignore_backoff = ignore_backoff;
-        request.ignore_not_before = ignore_not_before;
-        let query = claim::due_query("default", &filter, &request, 7);
-        assert_walks(&writer.connection, &query, "letter_claim (scope=? AND kind=?");
+    for (_directory, writer) in connections() {
+        let mut request = ClaimRequest::new(["kind1", "kind2"], "w");
+        for (ignore_backoff, ignore_not_before) in [(false, false), (true, false), (false, true), (true, true)] {
+            request.ignore_backoff = ignore_backoff;
+            request.ignore_not_before = ignore_not_before;
+            for (filter, _) in single_filters() {
+                request.filter = filter;
+                for part in [due::Part::Behind(None), due::Part::Behind(Some((7, 9))), due::Part::UpTo((7, 9))] {
+                    let queries = due::due_queries(tx(&writer.connection), &request, part);
+                    assert!(!queries.is_empty());
+                    for query in queries {
+                        assert_walks(&writer.connection, &query, "letter_claim (scope=? AND kind=?");
+                    }
+                }
+            }
+        }
     }
 }
 
 #[test]
 fn a_named_letter_is_found_by_its_name() {
-    let (_directory, writer) = connection();
-    let request = ClaimRequest::new(["fetch"], "w");
-    let mut filter = Filter::id("0190");
-    filter.kinds = vec!["fetch".to_owned()];
-    let query = claim::due_query("default", &filter, &request, 7);
-    assert!(plan(&writer.connection, &query).contains("(id=?)"), "{}", plan(&writer.connection, &query));
-    let mut filter = Filter::all();
-    filter.job_ids = vec!["7".to_owned()];
-    let query = letters::page_query("default", &filter, LetterState::Parked, &PageRequest::default());
-    let plan = plan(&writer.connection, &query);
-    assert!(plan.contains("letter_job (scope=? AND job_id=?)"), "{plan}");
+    for (_directory, writer) in connections() {
+        let mut request = ClaimRequest::new(["kind1"], "w");
+        let mut by_job = Filter::parked();
+        by_job.job_ids = vec!["job7".to_owned()];
+        let by_id = Filter::id("id7");
+        for (filter, index) in [(by_id, "(id=?)"), (by_job, "letter_job (scope=? AND job_id=?)")] {
+            request.filter = filter.clone();
+            let mut queries = due::due_queries(tx(&writer.connection), &request, due::Part::Behind(None));
+            for order in [Order::NewestFirst, Order::LongestUnseenFirst] {
+                for after in [None, Some(Cursor { last_seen: at(2), seq: 3 })] {
+                    let page = PageRequest::first(order, 50).after(after);
+                    queries.extend(letters::page_queries("default", &filter, &page));
+                }
+            }
+            assert_eq!(queries.len(), 7, "one look for all states together, two with a cursor");
+            queries.push(letters::count_query("default", &filter));
+            for query in queries {
+                let plan = plan(&writer.connection, &query);
+                assert!(plan.starts_with("SEARCH letter USING") && plan.contains(index), "{plan}\n{}", query.sql);
+            }
+        }
+    }
 }
 
 // S2: the planner prefers the equality on `state` of another index, and sorts, unless it is told.
 #[test]
 fn the_reaper_walks_the_lease_index() {
-    let (_directory, writer) = connection();
-    let query = Condition { sql: claim::expired_query(), values: vec![1.into(), 2.into()] };
-    assert_walks(&writer.connection, &query, "letter_lease (lease_until<?)");
+    for (_directory, writer) in connections() {
+        let query = Condition { sql: claim::expired_query(), values: vec![1.into(), 2.into()] };
+        assert_walks(&writer.connection, &query, "letter_lease (lease_until<?)");
+    }
 }
 
-// D22: any page at any depth
+/// Every filter of one list, with the index that serves it and how much of that index is fixed.
+fn single_filters() -> Vec<(Filter, &'static str)> {
+    let one = |set: fn(&mut Filter) -> &mut Vec<String>, value: &str| {
+        let mut filter = Filter::all();
+        set(&mut filter).push(value.to_owned());
+        filter
+    };
+    vec![
+        (Filter::all(), "letter_seen (scope=? AND state=?"),
+        (one(|f| &mut f.kinds, "kind1"), "letter_kind_seen (scope=? AND kind=? AND state=?"),
+        (one(|f| &mut f.classes, "class1"), "letter_class_seen (scope=? AND class=? AND state=?"),
+        (
+            one(|f| &mut f.error_classes, "exhausted:class1"),
+            "letter_error_class_seen (scope=? AND error_class=? AND state=?",
+        ),
+        (one(|f| &mut f.fingerprints, "group1"), "letter_fingerprint_seen (scope=? AND fingerprint=? AND state=?"),
+        (one(|f| &mut f.models, "model1"), "letter_model_seen (scope=? AND model=? AND state=?"),
+    ]
+}
+
+fn at(seconds: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+}
+
+// Every sort, each single filter, and the pairs with a status, from one index at any depth
 #[test]
-fn pages_walk_the_list_index_in_both_orders() {
-    let (_directory, writer) = connection();
-    let cursor = Cursor { last_seen: SystemTime::UNIX_EPOCH + Duration::from_secs(9), seq: 3 };
-    for state in LetterState::ALL {
-        for order in [Order::NewestFirst, Order::LongestUnseenFirst] {
-            for after in [None, Some(cursor)] {
-                let page = PageRequest::first(order, 50).after(after);
-                let query = letters::page_query("default", &Filter::all(), *state, &page);
-                assert_walks(&writer.connection, &query, "letter_seen (scope=? AND state=?");
-                let mut filter = Filter::all();
-                filter.kinds = vec!["fetch".to_owned()];
-                filter.error_classes = vec!["exhausted:429".to_owned(), "permanent:403".to_owned()];
-                filter.since = Some(cursor.last_seen);
-                let query = letters::page_query("default", &filter, *state, &page);
-                assert_walks(&writer.connection, &query, "letter_kind_seen (scope=? AND kind=? AND state=?");
+fn pages_of_one_list_walk_one_index_in_its_order() {
+    for (_directory, writer) in connections() {
+        for (filter, index) in single_filters() {
+            for order in [Order::NewestFirst, Order::LongestUnseenFirst] {
+                for after in [None, Some(Cursor { last_seen: at(2), seq: 3 })] {
+                    for states in [vec![], vec![LetterState::Parked], vec![LetterState::Recovered, LetterState::Parked]]
+                    {
+                        let filter = with_states(&filter, states);
+                        let page = PageRequest::first(order, 50).after(after);
+                        let queries = letters::page_queries("default", &filter, &page);
+                        let wanted =
+                            if filter.states.is_empty() { LetterState::ALL.len() } else { filter.states.len() };
+                        // With a cursor: the letters of its millisecond, and those beyond.
+                        assert_eq!(queries.len(), if after.is_some() { 2 * wanted } else { wanted });
+                        for query in &queries {
+                            assert_walks(&writer.connection, query, index);
+                            // The cursor is where the walk begins, not something each letter is asked.
+                            let plan = plan(&writer.connection, query);
+                            let ends = match order {
+                                _ if after.is_none() => [" AND state=?)"; 2],
+                                Order::NewestFirst => ["last_seen=? AND rowid<?)", "last_seen<?)"],
+                                _ => ["last_seen=? AND rowid>?)", "last_seen>?)"],
+                            };
+                            assert!(ends.iter().any(|end| plan.ends_with(end)), "{plan}\n{}", query.sql);
+                            assert!(query.sql.starts_with("SELECT last_seen, seq, 1 FROM"), "{}", query.sql);
+                        }
+                    }
+                }
             }
+        }
+    }
+}
+
+fn with_states(filter: &Filter, states: Vec<LetterState>) -> Filter {
+    let mut filter = filter.clone();
+    filter.states = states;
+    filter
+}
+
+// Times bound the walk at both ends, whatever else there is.
+#[test]
+fn pages_of_a_time_walk_that_time_alone() {
+    for (_directory, writer) in connections() {
+        for (filter, index) in single_filters() {
+            let mut filter = with_states(&filter, vec![LetterState::Parked]);
+            filter.since = Some(at(1));
+            filter.until = Some(at(3));
+            let inside = Cursor { last_seen: at(2), seq: 3 };
+            let outside = [Cursor { last_seen: at(9), seq: 3 }, Cursor { last_seen: at(0), seq: 3 }];
+            for (order, after, bounds) in [
+                (Order::NewestFirst, None, "last_seen>? AND last_seen<?"),
+                (Order::LongestUnseenFirst, None, "last_seen>? AND last_seen<?"),
+                (Order::NewestFirst, Some(inside), "last_seen>? AND last_seen<?"),
+                (Order::LongestUnseenFirst, Some(inside), "last_seen>? AND last_seen<?"),
+                (Order::NewestFirst, Some(outside[0]), "last_seen>? AND last_seen<?"),
+                (Order::LongestUnseenFirst, Some(outside[1]), "last_seen>? AND last_seen<?"),
+            ] {
+                let page = PageRequest::first(order, 50).after(after);
+                for query in letters::page_queries("default", &filter, &page) {
+                    assert_walks(&writer.connection, &query, index);
+                    let plan = plan(&writer.connection, &query);
+                    let ties = plan.contains("last_seen=? AND rowid");
+                    assert!(ties || plan.contains(bounds), "{plan}, not {bounds}\n{}", query.sql);
+                }
+            }
+        }
+    }
+}
+
+// Two filters at once: one is walked, the other is looked at, and changes nothing about the walk.
+#[test]
+fn a_mix_walks_the_index_of_its_narrowest_part() {
+    for (_directory, writer) in connections() {
+        let singles = single_filters();
+        for (n, (first, _)) in singles.iter().enumerate() {
+            for (second, index) in singles.iter().skip(n + 1) {
+                let mut filter = first.clone();
+                filter.kinds.extend(second.kinds.iter().cloned());
+                filter.classes.extend(second.classes.iter().cloned());
+                filter.error_classes.extend(second.error_classes.iter().cloned());
+                filter.fingerprints.extend(second.fingerprints.iter().cloned());
+                filter.models.extend(second.models.iter().cloned());
+                let (walked, _) = filter.split();
+                let index = singles.iter().find(|(single, _)| *single == walked).map_or(*index, |(_, index)| index);
+                let page = PageRequest::first(Order::NewestFirst, 50).after(Some(Cursor { last_seen: at(2), seq: 3 }));
+                for query in letters::page_queries("default", &filter, &page) {
+                    assert_walks(&writer.connection, &query, index);
+                    assert!(filter == walked || query.sql.contains("IS TRUE FROM"), "{}", query.sql);
+                }
+            }
+        }
+    }
+}
+
+// A file of schema 1 that was opened for reading lacks the indexes, and is listed all the same.
+#[test]
+fn a_file_without_the_index_is_listed_all_the_same() {
+    let [_, (_directory, writer)] = connections().try_into().ok().unwrap();
+    for (filter, index) in single_filters() {
+        let page = PageRequest::first(Order::NewestFirst, 7).after(Some(Cursor { last_seen: at(2), seq: 3 }));
+        let with = letters::list(&writer.connection, "default", &filter, &page).unwrap();
+        let index = index.split(' ').next().unwrap();
+        writer.connection.flush_prepared_statement_cache();
+        writer.connection.execute_batch(&format!("DROP INDEX {index}")).unwrap();
+        assert_eq!(letters::list(&writer.connection, "default", &filter, &page).unwrap(), with);
+        assert_eq!(with.rows.len(), 7, "{filter:?}");
+    }
+}
+
+// What no table of counts has is counted from the index of the list.
+#[test]
+fn a_count_of_one_list_reads_an_index_alone() {
+    let (_directory, writer) = connection();
+    for (filter, index) in single_filters() {
+        for states in [vec![], vec![LetterState::Parked]] {
+            let query = letters::count_query("default", &with_states(&filter, states));
+            let plan = plan(&writer.connection, &query);
+            let index = index.split(' ').next().unwrap();
+            assert!(
+                plan.contains("tally") || plan.contains(&format!("COVERING INDEX {index}")),
+                "{plan}\n{}",
+                query.sql
+            );
         }
     }
 }

@@ -8,9 +8,9 @@ use std::time::{Duration, SystemTime};
 
 use retry_runtime::counters::{DailyCounters, Day};
 use retry_runtime::dead_letter::{
-    Actor, Aggregate, BoxFuture, Capabilities, ClaimRequest, Claimed, DeadLetter, DeadLetterSink, DeadLetterStore,
-    Filter, Finish, Group, LetterDetail, LetterRow, LetterState, MemoryStore, Order, Page, PageRequest, Parking,
-    Payload, Release, ReplayOutcome, StoreClock, Summary, Ticket,
+    Actor, Aggregate, BoxFuture, Capabilities, ClaimRequest, Claimed, Cursor, DeadLetter, DeadLetterSink,
+    DeadLetterStore, Filter, Finish, Group, LetterDetail, LetterRow, LetterState, MemoryStore, Order, Page,
+    PageRequest, Parking, Payload, Release, ReplayOutcome, StoreClock, Summary, Ticket,
 };
 use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::id::Id;
@@ -58,6 +58,10 @@ enum Fault {
     LeaseNeverEnds,
     GrantIgnored,
     OffsetPages,
+    StopsUnsaid,
+    GoesOnBehindTheShown,
+    LooksAtEverything,
+    ClaimsStartOver,
     FilterOfCountForgotten,
     RecoveredIsOwed,
     AttemptsOfReplayForgotten,
@@ -144,8 +148,20 @@ impl DeadLetterStore for Faulty {
 
     fn list(&self, filter: Filter, page: PageRequest) -> BoxFuture<'_, Result<Page>> {
         Box::pin(async move {
+            if self.is(Fault::LooksAtEverything) {
+                return self.inner.list(filter, page.looking_at(u64::MAX)).await;
+            }
             let (Fault::OffsetPages, Some(cursor)) = (self.fault, page.after) else {
-                return self.inner.list(filter, page).await;
+                let after = page.after;
+                let mut page = self.inner.list(filter, page).await?;
+                match self.fault {
+                    Fault::StopsUnsaid if !page.complete => (page.complete, page.next) = (true, None),
+                    Fault::GoesOnBehindTheShown if !page.complete => {
+                        page.next = page.rows.last().map(Cursor::behind).or(after).or(page.next);
+                    }
+                    _ => {}
+                }
+                return Ok(page);
             };
             let whole = self.inner.list(Filter::all(), PageRequest::first(page.order, 100_000)).await?.rows;
             let shown = whole.iter().position(|row| row.seq == cursor.seq).map_or(0, |at| at + 1);
@@ -185,6 +201,13 @@ impl DeadLetterStore for Faulty {
                     request.kinds.push("fetch".into());
                 }
                 Fault::HintIgnored => request.ignore_not_before = true,
+                Fault::ClaimsStartOver => {
+                    let page = PageRequest::first(Order::LongestUnseenFirst, 100_000);
+                    let first = self.inner.list(Filter::parked(), page).await?.rows;
+                    let looked_at = first.into_iter().take(usize::try_from(request.look_at).unwrap());
+                    let ids = looked_at.filter(|row| request.filter.matches(row)).map(|row| row.letter_id);
+                    request.filter.ids = ids.chain(["none".into()]).collect();
+                }
                 Fault::LeaseNeverEnds => request.keep_alive = true,
                 Fault::CrashesUncounted => {
                     for row in self.rows().await?.into_iter().filter(|row| row.is_expired(self.clock.now())) {
@@ -435,6 +458,10 @@ fn each_fault_is_found() {
             ],
         ),
         (Fault::OffsetPages, &["a_page_of_a_moving_list_skips_nothing"]),
+        (Fault::StopsUnsaid, &["a_page_says_where_it_stopped_looking"]),
+        (Fault::GoesOnBehindTheShown, &["a_page_says_where_it_stopped_looking"]),
+        (Fault::LooksAtEverything, &["a_page_says_where_it_stopped_looking"]),
+        (Fault::ClaimsStartOver, &["a_claim_that_stopped_goes_on_there"]),
         (Fault::FilterOfCountForgotten, &["a_filter_means_the_same_everywhere"]),
         (Fault::RecoveredIsOwed, &["the_summary_counts_what_is_owed", "a_store_without_debts_is_clean"]),
         (

@@ -15,6 +15,7 @@ use retry_runtime::observe::Notice;
 use retry_runtime::reply::{Answer, Reply};
 
 use crate::config::{Access, Settings, SqliteOptions};
+use crate::due::Places;
 use crate::error::OpenError;
 use crate::open::files::{Absent, OpenerLock};
 use crate::reader::Reader;
@@ -42,6 +43,7 @@ pub(crate) struct Handle {
     clock: StoreClock,
     scope: Arc<str>,
     path: PathBuf,
+    places: Arc<Places>,
     thread: Mutex<Option<JoinHandle<Option<open::Writer>>>>,
 }
 
@@ -99,7 +101,9 @@ impl SqliteStore {
             .name("dlq-sqlite-write".to_owned())
             .spawn(move || worker.run())
             .map_err(OpenError::io("start a thread for", &path))?;
-        let handle = Handle { shared, reader, clock, scope: scope.into(), path, thread: Mutex::new(Some(thread)) };
+        let places = Arc::default();
+        let handle =
+            Handle { shared, reader, clock, scope: scope.into(), path, places, thread: Mutex::new(Some(thread)) };
         Ok(Self { handle: Arc::new(handle) })
     }
 

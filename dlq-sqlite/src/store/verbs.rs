@@ -97,10 +97,11 @@ impl DeadLetterStore for SqliteStore {
             if let Err(invalid) = request.check() {
                 return Reply::ready(Err(invalid));
             }
+            let places = Arc::clone(&self.handle.places);
             let (lease, keep_alive, clock) = (request.lease, request.keep_alive, self.handle.clock.clone());
             self.handle.change(
                 "claim letters",
-                move |tx| claim::claim(tx, &request, &actor).map(Ok),
+                move |tx| claim::claim(tx, &request, &places, &actor).map(Ok),
                 move |claimed, leases| {
                     if let (true, Ok(claimed)) = (keep_alive, claimed) {
                         for Claimed { row, .. } in claimed {

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::attempt::AttemptRecord;
 use crate::dead_letter::letter::error_class;
-use crate::dead_letter::{DeadLetter, Filter, LetterRow, Payload};
+use crate::dead_letter::{DeadLetter, Filter, LOOK_AT, LetterRow, Payload};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::stop::StopReason;
 use crate::verdict::Disposition;
@@ -38,6 +38,10 @@ pub struct ClaimRequest {
     pub filter: Filter,
     /// At most so many; 1 by default.
     pub limit: u32,
+    /// A store need not look at more letters than this to find them; [`LOOK_AT`](crate::dead_letter::LOOK_AT) by default. One
+    /// that stops there takes what it has found, and goes on behind that place when the same is asked for again: a claim that
+    /// takes nothing does not say that there is nothing, but asking again gets there.
+    pub look_at: u64,
     /// How long the lease lasts unless it is extended; 60 s by default.
     pub lease: Duration,
     /// Who replays, for people to read.
@@ -58,6 +62,7 @@ impl ClaimRequest {
             kinds: kinds.into_iter().map(Into::into).collect(),
             filter: Filter::default(),
             limit: 1,
+            look_at: LOOK_AT,
             lease: Duration::from_secs(60),
             owner: owner.into(),
             ignore_backoff: false,

@@ -46,6 +46,9 @@ pub struct Filter {
 }
 
 impl Filter {
+    /// How many walks through an index one list may merge.
+    pub const WALKS: usize = 32;
+
     /// Every letter.
     pub fn all() -> Self {
         Self::default()
@@ -66,6 +69,39 @@ impl Filter {
         Self { ids: vec![letter_id.into()], ..Self::default() }
     }
 
+    /// The filter in two parts, both of which a letter must match: what an index serves in the order of lists, and what has to
+    /// be looked at letter by letter.
+    ///
+    /// The first part has the states, the times, and one of the lists: the first of ids, job ids, fingerprints, error classes,
+    /// classes, models and kinds that is set, where its values times the states are at most [`Filter::WALKS`]. (Letters that
+    /// are named by id or job are few: there may be any number of these.) A list by the first part alone is as fast at any
+    /// depth; with anything in the second part, a page is bounded by
+    /// [`PageRequest::look_at`](crate::dead_letter::PageRequest::look_at).
+    pub fn split(&self) -> (Self, Self) {
+        let mut rest = self.clone();
+        let mut walked = Self { since: rest.since.take(), until: rest.until.take(), ..Self::default() };
+        walked.states = distinct(std::mem::take(&mut rest.states));
+        let states = if walked.states.is_empty() { LetterState::ALL.len() } else { walked.states.len() };
+        let most = Self::WALKS / states.max(1);
+        for (from, to, most) in [
+            (&mut rest.ids, &mut walked.ids, usize::MAX),
+            (&mut rest.job_ids, &mut walked.job_ids, usize::MAX),
+            (&mut rest.fingerprints, &mut walked.fingerprints, most),
+            (&mut rest.error_classes, &mut walked.error_classes, most),
+            (&mut rest.classes, &mut walked.classes, most),
+            (&mut rest.models, &mut walked.models, most),
+            (&mut rest.kinds, &mut walked.kinds, most),
+        ] {
+            let values = distinct(std::mem::take(from));
+            if !values.is_empty() && values.len() <= most {
+                *to = values;
+                break;
+            }
+            *from = values;
+        }
+        (walked, rest)
+    }
+
     /// Whether the letter is meant. What a filter means, in one place: stores are tested against it.
     pub fn matches(&self, row: &LetterRow) -> bool {
         one_of(&self.kinds, &row.kind)
@@ -80,6 +116,12 @@ impl Filter {
             && one_of(&self.job_ids, &row.job_id)
             && one_of(&self.dispositions, &row.disposition)
     }
+}
+
+fn distinct<T: Ord>(mut values: Vec<T>) -> Vec<T> {
+    values.sort();
+    values.dedup();
+    values
 }
 
 fn one_of<T: PartialEq>(accepted: &[T], value: &T) -> bool {

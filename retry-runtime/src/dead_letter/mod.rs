@@ -33,7 +33,7 @@ pub use handover::{AsyncSink, BlockingSink, Closed};
 pub use letter::{DeadLetter, Payload};
 pub use losses::{give_back_losses, lose, lost, take_losses};
 pub use memory::MemoryStore;
-pub use page::{Cursor, Order, Page, PageRequest};
+pub use page::{Cursor, LOOK_AT, Order, Page, PageRequest};
 pub use record::{AttemptOutcome, DEFAULT_SCOPE, HistoryEntry, LetterDetail, LetterRow, MAX_CRASHES, MAX_REPLAYS};
 pub use replay::{IntoReplayError, ReplayError, ReplayJob, ReplayReport, Replayer, Skipped, Stopper};
 pub use rules::{KnownPayload, PayloadStep, lease_end};

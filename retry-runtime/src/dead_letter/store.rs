@@ -43,10 +43,12 @@ pub trait DeadLetterStore: DeadLetterSink {
     /// One letter, with payload and history.
     fn get(&self, letter_id: String) -> BoxFuture<'_, Result<Option<LetterDetail>, StoreError>>;
 
-    /// One page of the letters that match. Keyset pages: as fast at any depth.
+    /// One page of the letters that match. Keyset pages: as fast at any depth, and bounded where no index serves the filter
+    /// alone ([`Filter::split`], [`Page::complete`]).
     fn list(&self, filter: Filter, page: PageRequest) -> BoxFuture<'_, Result<Page, StoreError>>;
 
-    /// How many letters match.
+    /// How many letters match. At once for a filter of states, kinds and error classes, which a store counts as letters come
+    /// and go; by any other filter it costs a look at each letter that matches [the first part](Filter::split) of the filter.
     fn count(&self, filter: Filter) -> BoxFuture<'_, Result<u64, StoreError>>;
 
     /// What is owed, spilled lines included.

@@ -196,13 +196,29 @@ impl State {
     fn list(&self, filter: &Filter, page: &PageRequest) -> Page {
         let behind =
             |row: &LetterRow| page.after.as_ref().is_none_or(|cursor: &Cursor| cursor.precedes(row, page.order));
-        let mut rows: Vec<_> = self.rows(filter).filter(|row| behind(row)).collect();
-        rows.sort_by_key(|row| (row.last_seen, row.seq));
+        // Looks where a store with indexes would, so that a program tested here meets the same pages there.
+        let (walked, rest) = filter.split();
+        let mut list: Vec<_> = self.rows(&walked).filter(|row| behind(row)).collect();
+        list.sort_by_key(|row| (row.last_seen, row.seq));
         if page.order == Order::NewestFirst {
-            rows.reverse();
+            list.reverse();
         }
         let wanted = (page.limit as usize).saturating_add(1);
-        Page::of(rows.into_iter().take(wanted).cloned().collect(), page.limit)
+        let (mut rows, mut looked_at, mut reached) = (Vec::new(), 0, None);
+        for row in list {
+            if rows.len() == wanted {
+                break;
+            }
+            if looked_at >= page.look_at.max(1) {
+                return Page::looked(rows, page.limit, looked_at, reached);
+            }
+            looked_at += 1;
+            reached = Some(Cursor::behind(row));
+            if rest.matches(row) {
+                rows.push(row.clone());
+            }
+        }
+        Page::looked(rows, page.limit, looked_at, None)
     }
 
     fn aggregate(&self, question: &Aggregate) -> Vec<Group> {

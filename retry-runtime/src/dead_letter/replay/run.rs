@@ -39,6 +39,18 @@ pub(super) struct Run<'a> {
     report: ReplayReport,
 }
 
+/// The place of the newest letter of the list, however many others have to be looked at.
+async fn newest(store: &dyn DeadLetterStore, filter: &Filter) -> Result<Option<Cursor>, StoreError> {
+    let mut after = None;
+    loop {
+        let page = store.list(filter.clone(), PageRequest::first(Order::NewestFirst, 1).after(after)).await?;
+        after = page.next;
+        if after.is_none() || !page.rows.is_empty() {
+            return Ok(page.rows.first().map(Cursor::behind));
+        }
+    }
+}
+
 /// Whether the run goes on.
 enum After {
     Next,
@@ -59,13 +71,12 @@ impl<'a> Run<'a> {
         if freed > 0 {
             filter.states.push(LetterState::Replaying);
         }
-        let newest = with.store.list(filter.clone(), PageRequest::first(Order::NewestFirst, 1)).await?;
+        let last = newest(&*with.store, &filter).await?;
         let needs_heart = with.executes && !with.store.capabilities().heartbeats;
         let heart = needs_heart.then(|| Heart::start(Arc::clone(&with.store), with.lease)).transpose();
         let heart = heart.map_err(|error| {
             StoreError::new(StoreErrorKind::Unavailable, "cannot start the thread that keeps leases").with_source(error)
         })?;
-        let last = newest.rows.first().map(Cursor::behind);
         Ok(Self { with, filter, last, heart, seen: HashSet::new(), taken: 0, report })
     }
 

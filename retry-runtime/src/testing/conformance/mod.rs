@@ -12,6 +12,7 @@
 //! conformance::counters(MemoryStore::with_clock).assert_passed();
 //! ```
 
+mod bounded;
 mod counters;
 mod doctor;
 mod ledger;
@@ -47,7 +48,9 @@ pub fn store<S: DeadLetterStore>(mut make: impl FnMut(StoreClock) -> S) -> Repor
         || make(StoreClock::system()),
         |store| support::done(store.count(crate::dead_letter::Filter::all())).unwrap_or(u64::MAX),
     );
-    for checks in [park::checks(), replay::checks(), lifecycle::checks(), read::checks(), model::checks()] {
+    for checks in
+        [park::checks(), replay::checks(), lifecycle::checks(), read::checks(), bounded::checks(), model::checks()]
+    {
         report.extend(run(checks, || Bench::new(&mut make)));
     }
     report

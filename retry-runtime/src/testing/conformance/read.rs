@@ -71,7 +71,11 @@ fn all<S: DeadLetterStore>(
     loop {
         let page = done(bench.store.list(filter.clone(), PageRequest::first(order, limit).after(after)))?;
         demand!(page.rows.len() <= limit as usize, "a page of {} letters, {limit} were asked for", page.rows.len());
-        demand!(page.next.is_none() || !page.rows.is_empty(), "an empty page is said to have a next one");
+        demand!(
+            page.next.is_none() || !page.rows.is_empty() || !page.complete,
+            "an empty page is said to be complete and to have a next one"
+        );
+        demand!(page.complete || page.next.is_some(), "a page that is not complete has no next one");
         rows.extend(page.rows);
         after = page.next;
         if after.is_none() {
