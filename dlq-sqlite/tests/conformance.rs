@@ -32,6 +32,16 @@ fn the_store_keeps_the_rules_of_stores() {
     conformance::store(|clock| fresh.store(clock)).assert_passed();
 }
 
+// B23
+#[test]
+fn list_count_and_groups_agree_about_any_filter() {
+    let fresh = Fresh::new();
+    let seeds = if std::env::var_os("SOAK").is_some() { 2_000 } else { 8 };
+    for seed in 1_000..1_000 + seeds {
+        conformance::filters(|clock| fresh.store(clock), seed).unwrap();
+    }
+}
+
 #[test]
 fn the_store_keeps_the_rules_of_ledgers() {
     let fresh = Fresh::new();

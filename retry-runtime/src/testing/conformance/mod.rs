@@ -12,6 +12,7 @@
 //! conformance::counters(MemoryStore::with_clock).assert_passed();
 //! ```
 
+mod agreement;
 mod bounded;
 mod counters;
 mod doctor;
@@ -48,12 +49,27 @@ pub fn store<S: DeadLetterStore>(mut make: impl FnMut(StoreClock) -> S) -> Repor
         || make(StoreClock::system()),
         |store| support::done(store.count(crate::dead_letter::Filter::all())).unwrap_or(u64::MAX),
     );
-    for checks in
-        [park::checks(), replay::checks(), lifecycle::checks(), read::checks(), bounded::checks(), model::checks()]
-    {
+    for checks in [
+        park::checks(),
+        replay::checks(),
+        lifecycle::checks(),
+        read::checks(),
+        bounded::checks(),
+        agreement::checks(),
+        model::checks(),
+    ] {
         report.extend(run(checks, || Bench::new(&mut make)));
     }
     report
+}
+
+/// Checks that list, count and groups mean the letters that [`Filter::matches`](crate::dead_letter::Filter::matches) means,
+/// for random letters and filters by this seed. (One seed is a part of [`store`]; a property test gives others.)
+///
+/// # Errors
+/// What differed.
+pub fn filters<S: DeadLetterStore>(make: impl FnOnce(StoreClock) -> S, seed: u64) -> Result<(), String> {
+    agreement::filters_agree(&Bench::new(make), seed)
 }
 
 /// Checks an attempt ledger. `make` gives a fresh, empty ledger on the clock.

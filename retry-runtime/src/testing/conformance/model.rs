@@ -23,11 +23,11 @@ const STEPS: u32 = 24;
 const JOBS: u64 = 2;
 
 /// The same numbers in every run: a failure can be repeated.
-struct Dice(u64);
+pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
     /// Below `n`.
-    fn roll(&mut self, n: u64) -> u64 {
+    pub(super) fn roll(&mut self, n: u64) -> u64 {
         // SplitMix64.
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
