@@ -10,6 +10,7 @@ use rusqlite::{OptionalExtension, params};
 
 use crate::due::{Places, due};
 use crate::letters;
+use crate::payload::{Payloads, Raw};
 use crate::rows::{self, Tx, stored};
 
 /// What a verb gives: the outer error undoes it, the inner one is an answer that is kept.
@@ -18,13 +19,27 @@ pub(crate) type Verdict<T> = rusqlite::Result<Result<T, StoreError>>;
 /// How many expired leases one statement takes back.
 const REAP_AT_ONCE: u32 = 100;
 
+/// A letter taken for a replay. Its payload is decoded after the commit: one that cannot be read fails no claim.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub(crate) row: LetterRow,
+    pub(crate) payload: Raw,
+}
+
+impl Taken {
+    pub(crate) fn decode(self, payloads: &Payloads) -> Claimed {
+        let payload = self.payload.decode(payloads, &self.row.letter_id);
+        Claimed::new(self.row, payload)
+    }
+}
+
 /// Takes parked letters that are due, after taking back the leases that have run out.
 pub(crate) fn claim(
     tx: Tx<'_>,
     request: &ClaimRequest,
     places: &Places,
     actor: &Actor,
-) -> rusqlite::Result<Vec<Claimed>> {
+) -> rusqlite::Result<Vec<Taken>> {
     reap(tx, actor)?;
     let mut claimed = Vec::new();
     for mut row in due(tx, request, places)? {
@@ -43,8 +58,8 @@ pub(crate) fn claim(
             ])?;
         let states = (Some(LetterState::Parked), Some(row.state));
         rows::event(tx, Some(row.seq), "claimed", Some(actor), states, &request.owner)?;
-        let payload = letters::payload(tx.connection, &row)?;
-        claimed.push(Claimed::new(row, payload));
+        let payload = letters::payload(tx.connection, row.seq)?;
+        claimed.push(Taken { row, payload });
     }
     Ok(claimed)
 }

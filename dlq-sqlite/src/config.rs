@@ -53,6 +53,8 @@ pub(crate) struct Settings {
     pub(crate) reap_after: Duration,
     /// Whether there is a file that is deleted when the disk is full.
     pub(crate) reserve: bool,
+    /// Payloads that are larger, compressed, get a file of their own.
+    pub(crate) payload_file_above: u64,
 }
 
 impl Settings {
@@ -67,6 +69,7 @@ impl Settings {
             // After a long stop every lease has run out at once. Live processes get this long to extend theirs.
             reap_after: Duration::from_secs(10),
             reserve: true,
+            payload_file_above: 1 << 20,
         }
     }
 }
@@ -141,6 +144,14 @@ impl SqliteOptions {
     /// still find room; yes by default.
     pub fn reserve(mut self, kept: bool) -> Self {
         self.settings.reserve = kept;
+        self
+    }
+
+    /// Payloads that are larger than so many bytes after compression get a file of their own, in the directory `.blobs`
+    /// beside the database; 1 MiB by default. Payloads below 64 KiB always stay in the database, as they are; larger ones
+    /// are compressed. More than 512 MiB counts as 512 MiB.
+    pub fn payload_file_above(mut self, bytes: u64) -> Self {
+        self.settings.payload_file_above = bytes;
         self
     }
 

@@ -144,7 +144,7 @@ impl From<OpenError> for StoreError {
     }
 }
 
-fn io_kind(error: &std::io::Error) -> StoreErrorKind {
+pub(crate) fn io_kind(error: &std::io::Error) -> StoreErrorKind {
     use std::io::ErrorKind;
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => StoreErrorKind::Full,

@@ -8,17 +8,23 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 
 use crate::filter::{Condition, by_value, states};
+use crate::payload::{self, Payloads, Raw};
 use crate::rows::{self, number, small};
 use crate::walk::{self, Goal, HINT};
 
 /// One letter with everything.
-pub(crate) fn get(connection: &Connection, scope: &str, letter_id: &str) -> rusqlite::Result<Option<LetterDetail>> {
+pub(crate) fn get(
+    connection: &Connection,
+    payloads: &Payloads,
+    scope: &str,
+    letter_id: &str,
+) -> rusqlite::Result<Option<LetterDetail>> {
     let row = connection
         .prepare_cached(&format!("SELECT {} FROM letter WHERE id = ?1 AND +scope = ?2", rows::LETTER))?
         .query_row(params![letter_id, scope], rows::letter)
         .optional()?;
     let Some(row) = row else { return Ok(None) };
-    let payload = payload(connection, &row)?;
+    let payload = payload(connection, row.seq)?.decode(payloads, letter_id);
     let revisions = connection
         .prepare_cached("SELECT count(*) FROM payload WHERE seq = ?1")?
         .query_row([rows::stored(row.seq)], |found| found.get(0).map(small))?;
@@ -29,19 +35,15 @@ pub(crate) fn get(connection: &Connection, scope: &str, letter_id: &str) -> rusq
     Ok(Some(LetterDetail::new(row, payload, revisions, history)))
 }
 
-/// The payload a replay of the letter uses.
-pub(crate) fn payload(
-    connection: &Connection,
-    row: &LetterRow,
-) -> rusqlite::Result<retry_runtime::dead_letter::Payload> {
+/// The payload a replay of the letter uses, as its row has it.
+pub(crate) fn payload(connection: &Connection, seq: u64) -> rusqlite::Result<Raw> {
     connection
-        .prepare_cached(
-            "SELECT p.encoding, p.bytes, l.payload_error
-             FROM letter l LEFT JOIN payload p ON p.seq = l.seq AND p.revision = l.payload_revision WHERE l.seq = ?1",
-        )?
-        .query_row([rows::stored(row.seq)], |found| {
-            Ok(rows::payload(found.get::<_, Option<String>>(0)?.as_deref(), found.get(1)?, found.get(2)?))
-        })
+        .prepare_cached(&format!(
+            "SELECT {} FROM letter l LEFT JOIN payload p ON p.seq = l.seq AND p.revision = l.payload_revision
+             WHERE l.seq = ?1",
+            payload::COLUMNS
+        ))?
+        .query_row([rows::stored(seq)], Raw::read)
 }
 
 /// One page, by keyset: the letters of each state, and of each value of the filter's first list, stand in an index in the

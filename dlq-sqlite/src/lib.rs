@@ -44,10 +44,19 @@
 //! A corrupt file is set aside together with its log, as `<name>.corrupt-<time>`, and a fresh one takes its place; see
 //! [`SqliteStore::set_aside_files`]. The summary says how many there are, until they are gone.
 //!
+//! # Large payloads
+//!
+//! A payload below 64 KiB stands in its row as it is. From there on it is compressed (Zstandard), and one that is still larger
+//! than 1 MiB ([`SqliteOptions::payload_file_above`]) goes into a file in `<name>.blobs/`, named by its hash: on the disk before
+//! the row that names it, shared by letters with the same payload, and removed once a day, in an idle moment, when no row names
+//! it any more. While a file that was set aside is there, none is removed: its rows may name any of them. A payload whose file
+//! is missing or damaged is said, and its letter is left alone by replays.
+//!
 //! # The files
 //!
 //! All are for their owner alone: the database, its `-wal` and `-shm`; `.lock`, by which processes know of each other;
-//! `.reserve`, 4 MiB given free when the disk is full; `.spill.*.ndjson`. The database must lie on a local disk. Symbolic
+//! `.reserve`, 4 MiB given free when the disk is full; `.spill.*.ndjson`; `.blobs/`, a directory of payloads too large for a
+//! row. The database must lie on a local disk. Symbolic
 //! links to it are followed; hard links are two names for which SQLite keeps two logs, and must not be made.
 //!
 //! When the last program has closed a store, everything is in the database file alone: it can be copied like any file. A
@@ -66,6 +75,7 @@ mod ledger;
 mod letters;
 mod open;
 mod park;
+mod payload;
 #[cfg(test)]
 mod plans;
 mod reader;

@@ -5,8 +5,8 @@ use retry_runtime::dead_letter::{
     to_millis,
 };
 use rusqlite::{OptionalExtension, params};
-use sha2::{Digest, Sha256};
 
+use crate::payload::{self, About, Encoded};
 use crate::rows::{self, Tx, small, stored};
 
 /// On which way a letter came.
@@ -25,8 +25,14 @@ impl Origin {
     }
 }
 
-/// Writes the letter down and gives the id it is stored under. A parking that is known changes nothing.
-pub(crate) fn park(tx: Tx<'_>, letter: &DeadLetter, origin: Origin) -> rusqlite::Result<String> {
+/// Writes the letter down and gives the id it is stored under. A parking that is known changes nothing. `prepared` is its
+/// payload, where that was large.
+pub(crate) fn park(
+    tx: Tx<'_>,
+    letter: &DeadLetter,
+    prepared: Option<&Encoded>,
+    origin: Origin,
+) -> rusqlite::Result<String> {
     let park_id = letter.park_id.to_string();
     let known = tx
         .connection
@@ -37,8 +43,8 @@ pub(crate) fn park(tx: Tx<'_>, letter: &DeadLetter, origin: Origin) -> rusqlite:
         return Ok(letter_id);
     }
     let (mut row, step) = LetterRow::first(letter);
-    if !insert(tx, &mut row, letter, step)? {
-        row = merge(tx, &row.job_id, letter)?;
+    if !insert(tx, &mut row, letter, step, prepared)? {
+        row = merge(tx, &row.job_id, letter, prepared)?;
     }
     let history: Vec<_> = letter.history.iter().map(|record| HistoryEntry::parked(letter.park_id, record)).collect();
     rows::add_history(tx, row.seq, &history)?;
@@ -68,7 +74,13 @@ pub(crate) fn park(tx: Tx<'_>, letter: &DeadLetter, origin: Origin) -> rusqlite:
 }
 
 /// Writes a job's first letter. `false`: the job has one already, and nothing was written.
-fn insert(tx: Tx<'_>, row: &mut LetterRow, letter: &DeadLetter, step: PayloadStep) -> rusqlite::Result<bool> {
+fn insert(
+    tx: Tx<'_>,
+    row: &mut LetterRow,
+    letter: &DeadLetter,
+    step: PayloadStep,
+    prepared: Option<&Encoded>,
+) -> rusqlite::Result<bool> {
     let seq: Option<i64> = tx
         .connection
         .prepare_cached(
@@ -116,13 +128,13 @@ fn insert(tx: Tx<'_>, row: &mut LetterRow, letter: &DeadLetter, step: PayloadSte
         .optional()?;
     let Some(seq) = seq else { return Ok(false) };
     row.seq = rows::number(seq);
-    take_payload(tx, row.seq, step, &letter.payload)?;
+    take_payload(tx, row.seq, step, letter, prepared)?;
     rows::event(tx, Some(row.seq), "parked", None, (None, Some(row.state)), row.reason.as_str())?;
     Ok(true)
 }
 
 /// Joins the letter of the same job.
-fn merge(tx: Tx<'_>, job_id: &str, letter: &DeadLetter) -> rusqlite::Result<LetterRow> {
+fn merge(tx: Tx<'_>, job_id: &str, letter: &DeadLetter, prepared: Option<&Encoded>) -> rusqlite::Result<LetterRow> {
     let mut row = tx
         .connection
         .prepare_cached(&format!("SELECT {} FROM letter WHERE scope = ?1 AND kind = ?2 AND job_id = ?3", rows::LETTER))?
@@ -131,7 +143,7 @@ fn merge(tx: Tx<'_>, job_id: &str, letter: &DeadLetter) -> rusqlite::Result<Lett
     let known = known_payload(tx, &row, &letter.payload)?;
     let step = row.merge(letter, known, tx.now);
     rows::save(tx, &row, None)?;
-    take_payload(tx, row.seq, step, &letter.payload)?;
+    take_payload(tx, row.seq, step, letter, prepared)?;
     let reopened = before.is_closed() && row.state == LetterState::Parked;
     let what = if reopened { "reopened" } else { "parked" };
     rows::event(tx, Some(row.seq), what, None, (Some(before), Some(row.state)), letter.reason.as_str())?;
@@ -147,30 +159,21 @@ fn known_payload(tx: Tx<'_>, row: &LetterRow, payload: &Payload) -> rusqlite::Re
                     coalesce(max(sha256 = ?2), 0)
              FROM payload WHERE seq = ?1",
         )?
-        .query_row(params![stored(row.seq), hash(json), row.payload_revision], |found| {
+        .query_row(params![stored(row.seq), payload::hash(json.as_bytes()), row.payload_revision], |found| {
             Ok(KnownPayload { highest: small(found.get(0)?), is_current: found.get(1)?, is_known: found.get(2)? })
         })
 }
 
-fn take_payload(tx: Tx<'_>, seq: u64, step: PayloadStep, payload: &Payload) -> rusqlite::Result<()> {
-    if let (PayloadStep::Add { revision }, Payload::Json(json)) = (step, payload) {
-        tx.connection
-            .prepare_cached(
-                "INSERT INTO payload(seq, revision, encoding, size, bytes, sha256, source, created_at)
-                 VALUES(?1, ?2, 'json', ?3, ?4, ?5, 'park', ?6)",
-            )?
-            .execute(params![
-                stored(seq),
-                revision,
-                stored(json.len() as u64),
-                json.as_bytes(),
-                hash(json),
-                tx.millis()
-            ])?;
+fn take_payload(
+    tx: Tx<'_>,
+    seq: u64,
+    step: PayloadStep,
+    letter: &DeadLetter,
+    prepared: Option<&Encoded>,
+) -> rusqlite::Result<()> {
+    if let (PayloadStep::Add { revision }, Payload::Json(json)) = (step, &letter.payload) {
+        let about = About { seq, revision, source: "park", actor: None, reason: None };
+        payload::write(tx, about, json, prepared)?;
     }
     Ok(())
-}
-
-fn hash(json: &str) -> [u8; 32] {
-    Sha256::digest(json).into()
 }

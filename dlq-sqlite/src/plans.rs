@@ -11,6 +11,7 @@ use rusqlite::{Connection, params, params_from_iter};
 use crate::config::Settings;
 use crate::filter::Condition;
 use crate::open::files::OpenerLock;
+use crate::payload::Payloads;
 use crate::rows::Tx;
 use crate::{claim, due, letters, open};
 
@@ -48,7 +49,8 @@ fn connections() -> Vec<(tempfile::TempDir, open::Writer)> {
 }
 
 fn tx(connection: &Connection) -> Tx<'_> {
-    Tx { connection, now: SystemTime::UNIX_EPOCH + Duration::from_secs(7), scope: "default", writer: "w" }
+    let now = SystemTime::UNIX_EPOCH + Duration::from_secs(7);
+    Tx { connection, now, scope: "default", writer: "w", payloads: Payloads::nowhere() }
 }
 
 fn plan(connection: &Connection, query: &Condition) -> String {

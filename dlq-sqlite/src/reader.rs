@@ -52,11 +52,38 @@ impl Reader {
     ) -> Reply<Result<T, StoreError>> {
         let (answer, reply) = Reply::pair(|| Err(closed()));
         let job: Job = Box::new(move |source| answer.send(source.ask(what, question)));
+        self.send(job);
+        reply
+    }
+
+    /// Does work that takes time and needs no connection. Where the thread is gone, the caller does it.
+    pub(crate) async fn run<A: Send + 'static, T: Send + 'static>(
+        &self,
+        argument: A,
+        work: impl Fn(A) -> T + Send + Sync + 'static,
+    ) -> Result<T, StoreError> {
+        // In a place of its own: what the thread does not take comes back.
+        let todo = Arc::new((Mutex::new(Some(argument)), work));
+        let run = |todo: &(Mutex<Option<A>>, _)| {
+            let argument = todo.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+            argument.map(&todo.1)
+        };
+        let (answer, reply) = Reply::pair(|| None);
+        let of_thread = Arc::clone(&todo);
+        self.send(Box::new(move |_| answer.send(run(&of_thread))));
+        match reply.await {
+            Some(value) => Ok(value),
+            None => {
+                run(&todo).ok_or_else(|| StoreError::new(StoreErrorKind::Unknown, "the thread that reads panicked"))
+            }
+        }
+    }
+
+    fn send(&self, job: Job) {
         if let Some(jobs) = &*self.jobs.lock().unwrap_or_else(PoisonError::into_inner) {
             // A thread that is gone drops the job, and the job's answer says so.
             let _sent = jobs.send(job);
         }
-        reply
     }
 
     /// Answers what was asked, then ends.

@@ -3,11 +3,13 @@
 use std::time::{Duration, SystemTime};
 
 use retry_runtime::dead_letter::{
-    Actor, AttemptOutcome, FINGERPRINT_VERSION, HistoryEntry, LetterRow, LetterState, Payload, from_millis, to_millis,
+    Actor, AttemptOutcome, FINGERPRINT_VERSION, HistoryEntry, LetterRow, LetterState, from_millis, to_millis,
 };
 use retry_runtime::id::Id;
 use retry_runtime::{Disposition, StopReason};
 use rusqlite::{Connection, Row, params};
+
+use crate::payload::Payloads;
 
 /// What every change is made with.
 #[derive(Clone, Copy)]
@@ -18,6 +20,7 @@ pub(crate) struct Tx<'a> {
     pub(crate) scope: &'a str,
     /// This process, for people to read.
     pub(crate) writer: &'a str,
+    pub(crate) payloads: &'a Payloads,
 }
 
 impl Tx<'_> {
@@ -148,19 +151,6 @@ pub(crate) fn history(row: &Row<'_>) -> rusqlite::Result<HistoryEntry> {
     out.code = row.get(8)?;
     out.wait = row.get::<_, Option<i64>>(10)?.map(|ms| Duration::from_millis(number(ms)));
     Ok(out)
-}
-
-/// A payload of the columns `encoding, bytes`, both NULL when there is none, and `payload_error`.
-pub(crate) fn payload(encoding: Option<&str>, bytes: Option<Vec<u8>>, error: Option<String>) -> Payload {
-    match (encoding, bytes, error) {
-        (Some("json"), Some(bytes), _) => match String::from_utf8(bytes) {
-            Ok(text) => Payload::Json(text),
-            Err(_) => Payload::Unserializable("the stored payload is not UTF-8".to_owned()),
-        },
-        (Some(other), _, _) => Payload::Unserializable(format!("stored in an encoding unknown here: `{other}`")),
-        (None, _, Some(error)) => Payload::Unserializable(error),
-        (None, _, None) => Payload::None,
-    }
 }
 
 /// Adds to a letter's history.

@@ -18,6 +18,8 @@ use crate::config::{Access, Settings, SqliteOptions};
 use crate::due::Places;
 use crate::error::OpenError;
 use crate::open::files::{Absent, OpenerLock};
+use crate::payload::Payloads;
+use crate::payload::blobs::Blobs;
 use crate::reader::Reader;
 use crate::rows::Tx;
 use crate::worker::leases::Leases;
@@ -83,6 +85,7 @@ impl SqliteStore {
             spill,
             reserve: Reserve::beside(&path),
             lock: OpenerLock::default(),
+            payloads: Payloads { blobs: Blobs::beside(&path), file_above: settings.payload_file_above },
         });
         // The check that there is something to read; the connection goes to the thread that reads.
         let first = if settings.access == Access::Read { Some(open::reader(&settings, &shared.lock)?) } else { None };

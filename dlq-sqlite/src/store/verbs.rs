@@ -12,15 +12,18 @@ use retry_runtime::dead_letter::{
 use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::ledger::{AttemptLedger, Begin, End, LedgerEntry, LedgerKey, LedgerToken};
 use retry_runtime::reply::Reply;
+use rusqlite::Connection;
 
 use super::{Handle, SqliteStore, closed};
+use crate::claim::Taken;
+use crate::payload::Payloads;
 use crate::worker::queue::{Command, Pending};
 use crate::{claim, counters, ledger, letters, rows, worker};
 
 impl DeadLetterSink for SqliteStore {
     fn submit(&self, letter: DeadLetter) -> Ticket {
         let (answer, ticket) = Reply::pair(|| Parking::Lost { because: closed() });
-        let pending = Box::new(Pending { letter, answer, letter_id: None });
+        let pending = Box::new(Pending { letter, answer, letter_id: None, prepared: None });
         if let Err(Command::Park(pending)) = self.handle.shared.queue.push(Command::Park(pending)) {
             // The writer is gone. Its work is short, and nobody must be blocked by it.
             let shared = Arc::clone(&self.handle.shared);
@@ -62,8 +65,11 @@ impl DeadLetterStore for SqliteStore {
     }
 
     fn get(&self, letter_id: String) -> BoxFuture<'_, Result<Option<LetterDetail>, StoreError>> {
-        let scope = Arc::clone(&self.handle.scope);
-        later(move || self.handle.reader.ask("read a letter", move |c| letters::get(c, &scope, &letter_id)))
+        let (scope, shared) = (Arc::clone(&self.handle.scope), Arc::clone(&self.handle.shared));
+        later(move || {
+            let ask = move |c: &Connection| letters::get(c, &shared.payloads, &scope, &letter_id);
+            self.handle.reader.ask("read a letter", ask)
+        })
     }
 
     fn list(&self, filter: Filter, page: PageRequest) -> BoxFuture<'_, Result<Page, StoreError>> {
@@ -93,23 +99,22 @@ impl DeadLetterStore for SqliteStore {
     }
 
     fn claim(&self, request: ClaimRequest, actor: Actor) -> BoxFuture<'_, Result<Vec<Claimed>, StoreError>> {
-        later(move || {
-            if let Err(invalid) = request.check() {
-                return Reply::ready(Err(invalid));
-            }
+        Box::pin(async move {
+            request.check()?;
             let places = Arc::clone(&self.handle.places);
             let (lease, keep_alive, clock) = (request.lease, request.keep_alive, self.handle.clock.clone());
-            self.handle.change(
+            let taken = self.handle.change(
                 "claim letters",
                 move |tx| claim::claim(tx, &request, &places, &actor).map(Ok),
                 move |claimed, leases| {
                     if let (true, Ok(claimed)) = (keep_alive, claimed) {
-                        for Claimed { row, .. } in claimed {
+                        for Taken { row, .. } in claimed {
                             leases.hold(row.letter_id.clone(), row.fence, lease, clock.now());
                         }
                     }
                 },
-            )
+            );
+            self.handle.decode(taken.await?).await
         })
     }
 
@@ -170,6 +175,21 @@ impl DeadLetterStore for SqliteStore {
 }
 
 impl Handle {
+    /// Decodes what was claimed: large payloads on the thread that reads, so that the caller's executor is not held up.
+    async fn decode(&self, taken: Vec<Taken>) -> Result<Vec<Claimed>, StoreError> {
+        let (large, small): (Vec<_>, Vec<_>) = taken.into_iter().enumerate().partition(|(_, t)| t.payload.is_large());
+        let decode = |payloads: &Payloads, some: Vec<(usize, Taken)>| -> Vec<(usize, Claimed)> {
+            some.into_iter().map(|(index, taken)| (index, taken.decode(payloads))).collect()
+        };
+        let mut claimed = decode(&self.shared.payloads, small);
+        if !large.is_empty() {
+            let shared = Arc::clone(&self.shared);
+            claimed.extend(self.reader.run(large, move |large| decode(&shared.payloads, large)).await?);
+            claimed.sort_by_key(|(index, _)| *index);
+        }
+        Ok(claimed.into_iter().map(|(_, claimed)| claimed).collect())
+    }
+
     fn release(&self, letter_id: String, release: Release, actor: Actor) -> Reply<Result<LetterRow, StoreError>> {
         let held = letter_id.clone();
         self.change(

@@ -19,6 +19,7 @@ use crate::config::{Access, Settings};
 use crate::open;
 use crate::open::files::{FileIdentity, OpenerLock};
 use crate::park::{Origin, park};
+use crate::payload::Payloads;
 use crate::rows::Tx;
 use batch::{Outcome, again};
 use leases::Leases;
@@ -35,6 +36,7 @@ pub(crate) struct Shared {
     pub(crate) spill: Spill,
     pub(crate) reserve: Reserve,
     pub(crate) lock: OpenerLock,
+    pub(crate) payloads: Payloads,
 }
 
 pub(crate) struct Worker {
@@ -50,6 +52,8 @@ pub(crate) struct Worker {
     now: SystemTime,
     /// In real time: it is only a fallback, since every claim takes expired leases back too.
     reap_at: Instant,
+    /// When files that no row names are next collected, in real time.
+    collect_at: Instant,
     /// Something was written since the log was last emptied.
     log_in_use: bool,
     /// Who waits for the end of this turn.
@@ -84,6 +88,7 @@ impl Worker {
             leases: Leases::default(),
             now,
             reap_at,
+            collect_at: reap_at,
             log_in_use: true,
             settling: Vec::new(),
         }
@@ -135,10 +140,21 @@ impl Worker {
         if let Err(because) = self.check_link() {
             return self.refuse(commands, &because);
         }
+        for command in &mut commands {
+            if let Command::Park(pending) = command {
+                pending.prepared = self.shared.payloads.prepare(&pending.letter.payload);
+            }
+        }
         let Some(link) = &self.link else { return };
         let limit = Instant::now() + self.settings.busy_limit;
         let busy_until = closing.map_or(limit, |end| end.min(limit));
-        let tx = Tx { connection: &link.connection, now: self.now, scope: &self.scope, writer: &self.name };
+        let tx = Tx {
+            connection: &link.connection,
+            now: self.now,
+            scope: &self.scope,
+            writer: &self.name,
+            payloads: &self.shared.payloads,
+        };
         let count = commands.len();
         let mut outcome = batch::together(tx.connection, busy_until, count, |index| run(&mut commands, index, tx));
         self.log_in_use = true;
@@ -156,7 +172,13 @@ impl Worker {
     /// known, and does not matter for letters: a parking that is known changes nothing.
     fn once_more(&mut self, commands: &mut [Command], outcome: &mut Outcome, busy_until: Instant) {
         let Some(link) = &self.link else { return };
-        let tx = Tx { connection: &link.connection, now: self.now, scope: &self.scope, writer: &self.name };
+        let tx = Tx {
+            connection: &link.connection,
+            now: self.now,
+            scope: &self.scope,
+            writer: &self.name,
+            payloads: &self.shared.payloads,
+        };
         let failed: Vec<usize> = outcome
             .each
             .iter()
@@ -242,7 +264,7 @@ impl Worker {
             Command::Settle(answer) => self.settling.push(answer),
             Command::Verb(verb) => verb.answer(result, &mut self.leases),
             Command::Park(pending) => {
-                let Pending { letter, answer, letter_id } = *pending;
+                let Pending { letter, answer, letter_id, .. } = *pending;
                 let because = match (result, letter_id) {
                     (Ok(()), Some(letter_id)) => return answer.send(Parking::Parked { letter_id }),
                     (Ok(()), None) => StoreError::new(StoreErrorKind::Unknown, "the letter was not written"),
@@ -258,7 +280,7 @@ impl Worker {
 fn run(commands: &mut [Command], index: usize, tx: Tx<'_>) -> rusqlite::Result<()> {
     match commands.get_mut(index) {
         Some(Command::Park(pending)) => {
-            pending.letter_id = Some(park(tx, &pending.letter, Origin::Live)?);
+            pending.letter_id = Some(park(tx, &pending.letter, pending.prepared.as_ref(), Origin::Live)?);
             Ok(())
         }
         Some(Command::Verb(verb)) => verb.run(tx),

@@ -12,6 +12,7 @@ use retry_runtime::error::StoreError;
 use retry_runtime::observe::Notice;
 use retry_runtime::reply::Answer;
 
+use crate::payload::Encoded;
 use crate::rows::Tx;
 use crate::worker::leases::Leases;
 
@@ -31,6 +32,8 @@ pub(crate) struct Pending {
     pub(crate) answer: Answer<Parking>,
     /// The id it got; it counts only after the commit.
     pub(crate) letter_id: Option<String>,
+    /// Its payload, where that is large.
+    pub(crate) prepared: Option<Encoded>,
 }
 
 /// A change of the store. It may be run more than once before it is answered: what one transaction undid, the next one

@@ -11,11 +11,15 @@ use retry_runtime::observe::Notice;
 use super::{Worker, batch, until};
 use crate::config::Access;
 use crate::park::{Origin, park};
+use crate::payload::collect;
 use crate::rows::Tx;
 use crate::{claim, counters};
 
 /// Half of the usual lease.
 const REAP_EVERY: Duration = Duration::from_secs(30);
+
+/// Files without a row are left by crashes, and by letters that are deleted: there is no hurry.
+const COLLECT_EVERY: Duration = Duration::from_secs(86_400);
 
 /// So long without work, and the log is emptied.
 const IDLE: Duration = Duration::from_secs(5);
@@ -42,7 +46,8 @@ impl Worker {
         let timer = leases.into_iter().chain(self.outage.next()).min().map(|at| until(at, now));
         let reap = self.reap_at.saturating_duration_since(Instant::now());
         let empty_log = self.log_in_use.then_some(IDLE);
-        [timer, Some(reap), empty_log].into_iter().flatten().min()
+        let collect = self.collect_at.saturating_duration_since(Instant::now());
+        [timer, Some(reap), Some(collect), empty_log].into_iter().flatten().min()
     }
 
     /// What is due before the next batch: it must not be refused by an outage that is over, nor take back leases that this
@@ -72,6 +77,9 @@ impl Worker {
         if self.outage.take_import(now) {
             self.import();
             self.make_reserve();
+        }
+        if idle && self.collect_at <= Instant::now() {
+            self.collect();
         }
         if idle && self.log_in_use {
             self.empty_log();
@@ -145,6 +153,17 @@ impl Worker {
         }
     }
 
+    /// Removes payload files that no row names.
+    fn collect(&mut self) {
+        self.collect_at = Instant::now() + COLLECT_EVERY;
+        let Some(link) = &self.link else { return };
+        let path = &self.settings.path;
+        let blobs = &self.shared.payloads.blobs;
+        if let Err(error) = collect::collect(&link.connection, blobs, path, self.settings.busy_timeout) {
+            Notice::warning("payload_files_not_collected", "", error.to_string()).say();
+        }
+    }
+
     /// An orderly end gives its letters back: no replay, no crash.
     pub(super) fn release_leases(&mut self) {
         let held = self.leases.take_all();
@@ -170,7 +189,13 @@ impl Worker {
         let Some(link) = &self.link else {
             return batch::Outcome { each: Vec::new(), broken: None };
         };
-        let tx = Tx { connection: &link.connection, now, scope: &self.scope, writer: &self.name };
+        let tx = Tx {
+            connection: &link.connection,
+            now,
+            scope: &self.scope,
+            writer: &self.name,
+            payloads: &self.shared.payloads,
+        };
         let busy_until = Instant::now() + self.settings.busy_timeout;
         batch::together(tx.connection, busy_until, count, |index| run(index, tx))
     }
@@ -238,10 +263,12 @@ impl Worker {
     /// Takes spilled letters in. Those that were taken in before change nothing.
     fn take_in(&self, spilled: &Batch, broken: &mut Option<StoreError>) -> Result<(), StoreError> {
         let count = spilled.letters.len() + usize::from(spilled.lost > 0);
+        let payloads = &self.shared.payloads;
+        let prepared: Vec<_> = spilled.letters.iter().map(|letter| payloads.prepare(&letter.payload)).collect();
         let outcome = self.small_batch(self.now, count, |index, tx| match spilled.letters.get(index) {
             Some(letter) => {
                 let scope = spilled.scope.as_deref().unwrap_or(tx.scope);
-                park(Tx { scope, ..tx }, letter, Origin::Spill).map(drop)
+                park(Tx { scope, ..tx }, letter, prepared.get(index).and_then(Option::as_ref), Origin::Spill).map(drop)
             }
             None => add_losses(tx, spilled.lost),
         });

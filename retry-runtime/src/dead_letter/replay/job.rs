@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use crate::attempt::AttemptRecord;
 use crate::classify::Classify;
 use crate::clock;
-use crate::dead_letter::{Claimed, Failure, LetterRow, Payload};
+use crate::dead_letter::{Claimed, Failure, Payload};
 use crate::gave_up::GaveUp;
 use crate::stop::StopReason;
 use crate::verdict::Disposition;
@@ -223,7 +223,8 @@ impl fmt::Display for ReplayError {
     }
 }
 
-/// Why a letter is passed over, before it is claimed.
-pub(super) fn is_without_payload(row: &LetterRow, payload: &Payload) -> bool {
-    row.payload_revision == 0 && matches!(payload, Payload::Unserializable(_))
+/// There was a payload, and it cannot be had: no handler is to be tried with less. (A payload that could not be serialised
+/// hides no older one that could.)
+pub(super) const fn is_without_payload(payload: &Payload) -> bool {
+    matches!(payload, Payload::Unserializable(_))
 }

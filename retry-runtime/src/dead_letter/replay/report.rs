@@ -57,7 +57,7 @@ pub struct Skipped {
     pub blocked: u64,
     /// Their payload was altered when it was stored; they wait to be edited, or forced.
     pub altered: u64,
-    /// Their payload could not be serialised when they were parked.
+    /// Their payload could not be serialised when they were parked, or cannot be read now.
     pub without_payload: u64,
     /// Their handler could not be started: given back as they were.
     pub not_started: u64,

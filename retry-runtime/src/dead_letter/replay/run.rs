@@ -181,7 +181,7 @@ impl<'a> Run<'a> {
         };
         let mut lease =
             Lease { store: &*with.store, letter_id: row.letter_id.clone(), fence: claimed.row.fence, is_held: true };
-        if is_without_payload(&claimed.row, &claimed.payload) {
+        if is_without_payload(&claimed.payload) {
             self.report.skipped.without_payload += 1;
             self.release(&mut lease).await?;
             return Ok(After::Next);
@@ -229,7 +229,7 @@ impl<'a> Run<'a> {
             self.report.skipped.changed += 1;
             return Ok(false);
         };
-        if is_without_payload(&detail.row, &detail.payload) {
+        if is_without_payload(&detail.payload) {
             self.report.skipped.without_payload += 1;
             return Ok(false);
         }
