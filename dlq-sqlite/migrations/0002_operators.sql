@@ -67,6 +67,9 @@ CREATE TABLE trend(
   PRIMARY KEY(scope, fingerprint, hour)
 ) STRICT, WITHOUT ROWID;
 
+-- The ledger page by page, by status.
+CREATE INDEX ledger_status ON ledger(scope, status, key);
+
 -- Above this value a day's counter is worth a look.
 CREATE TABLE threshold(
   operation TEXT NOT NULL,

@@ -55,6 +55,8 @@ pub(crate) struct Settings {
     pub(crate) reserve: bool,
     /// Payloads that are larger, compressed, get a file of their own.
     pub(crate) payload_file_above: u64,
+    /// Counts are written once in so long.
+    pub(crate) flush_counters_every: Duration,
 }
 
 impl Settings {
@@ -70,6 +72,7 @@ impl Settings {
             reap_after: Duration::from_secs(10),
             reserve: true,
             payload_file_above: 1 << 20,
+            flush_counters_every: Duration::from_secs(1),
         }
     }
 }
@@ -152,6 +155,14 @@ impl SqliteOptions {
     /// are compressed. More than 512 MiB counts as 512 MiB.
     pub fn payload_file_above(mut self, bytes: u64) -> Self {
         self.settings.payload_file_above = bytes;
+        self
+    }
+
+    /// How long daily counts are summed up in memory before they are written; 1 s by default, at most an hour, and at once
+    /// with zero. A crash loses at most what was counted within the last interval; closing the store, or dropping the last
+    /// handle, writes everything.
+    pub fn flush_counters_every(mut self, interval: Duration) -> Self {
+        self.settings.flush_counters_every = interval.min(Duration::from_secs(3_600));
         self
     }
 

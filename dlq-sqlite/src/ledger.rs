@@ -1,9 +1,10 @@
 //! Attempts per key that survive restarts (STORE D17).
 
 use retry_runtime::dead_letter::{from_millis, to_millis};
-use retry_runtime::ledger::{Begin, End, LedgerEntry, LedgerKey, LedgerStatus, LedgerToken};
+use retry_runtime::ledger::{Begin, End, LedgerCounts, LedgerEntry, LedgerKey, LedgerQuery, LedgerStatus, LedgerToken};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use crate::open::schema;
 use crate::rows::{Tx, number, small, some_time, stored};
 
 const COLUMNS: &str = "scope, key, status, attempts, next_at, first_seen, last_seen, generation";
@@ -39,6 +40,65 @@ pub(crate) fn page(
     connection
         .prepare_cached(&format!("SELECT {COLUMNS} FROM ledger WHERE scope = ?1 {behind} ORDER BY key LIMIT ?3"))?
         .query_map(params![scope, after, limit], entry)?
+        .collect()
+}
+
+/// The keys a query means, behind its cursor, one more than it wants.
+pub(crate) fn matching(connection: &Connection, query: &LedgerQuery) -> rusqlite::Result<Vec<LedgerEntry>> {
+    let is_indexed = query.status.is_some() && schema::has(connection, STATUS_INDEX)?;
+    connection
+        .prepare_cached(&matching_sql(query, is_indexed))?
+        .query_map(
+            params![
+                query.scope,
+                query.after,
+                query.attempts_at_least,
+                i64::from(query.limit).saturating_add(1),
+                query.status.map(LedgerStatus::as_str)
+            ],
+            entry,
+        )?
+        .collect()
+}
+
+/// Of schema 2: a file of schema 1 that is only read has none.
+const STATUS_INDEX: &str = "ledger_status";
+
+pub(crate) fn matching_sql(query: &LedgerQuery, is_indexed: bool) -> String {
+    // The planner would walk the table's own key through all other statuses.
+    let indexed = if is_indexed { format!("INDEXED BY {STATUS_INDEX}") } else { String::new() };
+    // Every key is larger than no text at all, but the empty key is not larger than the empty text.
+    let behind = if query.after.is_some() { "AND key > ?2" } else { "AND ?2 IS NULL" };
+    let status = if query.status.is_some() { "AND status = ?5" } else { "AND ?5 IS NULL" };
+    format!(
+        "SELECT {COLUMNS} FROM ledger {indexed} WHERE scope = ?1 {status} {behind} AND attempts >= ?3 ORDER BY key LIMIT ?4"
+    )
+}
+
+/// How many keys of a scope stand where.
+pub(crate) fn counts(connection: &Connection, scope: &str) -> rusqlite::Result<LedgerCounts> {
+    let mut counts = LedgerCounts::default();
+    let mut statement = connection.prepare_cached(COUNTS)?;
+    let mut rows = statement.query([scope])?;
+    while let Some(row) = rows.next()? {
+        let status = LedgerStatus::parse(&row.get::<_, String>(0)?).unwrap_or(LedgerStatus::Open);
+        counts.add(status, number(row.get(1)?));
+    }
+    Ok(counts)
+}
+
+pub(crate) const COUNTS: &str = "SELECT status, count(*) FROM ledger WHERE scope = ?1 GROUP BY status";
+
+/// The scopes that have keys: one step of the index for each, however many keys they have.
+pub(crate) fn scopes(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    connection
+        .prepare_cached(
+            "WITH RECURSIVE known(scope) AS (
+               SELECT min(scope) FROM ledger
+               UNION ALL SELECT (SELECT min(scope) FROM ledger WHERE scope > known.scope) FROM known WHERE scope IS NOT NULL
+             ) SELECT scope FROM known WHERE scope IS NOT NULL",
+        )?
+        .query_map([], |row| row.get(0))?
         .collect()
 }
 

@@ -6,6 +6,8 @@ use std::time::{Duration, SystemTime};
 use retry_runtime::dead_letter::{
     Aggregate, Bucket, ClaimRequest, Cursor, Filter, GroupKey, LetterState, Order, PageRequest,
 };
+use retry_runtime::ledger::{LedgerQuery, LedgerStatus};
+use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
 
 use crate::config::Settings;
@@ -13,7 +15,7 @@ use crate::filter::Condition;
 use crate::open::files::OpenerLock;
 use crate::payload::Payloads;
 use crate::rows::Tx;
-use crate::{claim, due, letters, open};
+use crate::{claim, due, ledger, letters, open};
 
 fn connection() -> (tempfile::TempDir, open::Writer) {
     let directory = tempfile::tempdir().unwrap();
@@ -301,4 +303,31 @@ fn groups_are_counted_from_an_index_alone() {
             assert!(plan.contains("USING COVERING INDEX letter_group"), "{plan}\n{}", query.sql);
         }
     }
+}
+
+// D17
+#[test]
+fn pages_of_the_ledger_walk_an_index() {
+    let (_directory, writer) = connection();
+    for status in [None, Some(LedgerStatus::Gone)] {
+        for after in [None, Some("a".to_owned())] {
+            let mut query = LedgerQuery::of("fetch").after(after);
+            query.status = status;
+            let values: Vec<Value> = vec![
+                "fetch".to_owned().into(),
+                query.after.clone().into(),
+                0.into(),
+                7.into(),
+                status.map(|_| "gone".to_owned()).into(),
+            ];
+            let plan =
+                plan(&writer.connection, &Condition { sql: ledger::matching_sql(&query, status.is_some()), values });
+            assert!(!plan.contains("TEMP B-TREE") && !plan.contains("SCAN"), "{plan}");
+            let index = if status.is_some() { "ledger_status (scope=? AND status=?" } else { "PRIMARY KEY (scope=?" };
+            assert!(plan.contains(index), "{plan}");
+        }
+    }
+    let sql = ledger::COUNTS.to_owned();
+    let plan = plan(&writer.connection, &Condition { sql, values: vec!["fetch".to_owned().into()] });
+    assert!(plan.contains("COVERING INDEX ledger_status (scope=?)") && !plan.contains("TEMP B-TREE"), "{plan}");
 }

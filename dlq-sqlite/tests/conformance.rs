@@ -53,3 +53,10 @@ fn the_store_keeps_the_rules_of_counters() {
     let fresh = Fresh::new();
     conformance::counters(|clock| fresh.store(clock)).assert_passed();
 }
+
+#[test]
+fn the_store_keeps_the_rules_of_books() {
+    let fresh = Fresh::new();
+    conformance::books(|clock| fresh.store(clock)).assert_passed();
+    conformance::thresholds(|clock| fresh.store(clock)).assert_passed();
+}

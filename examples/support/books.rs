@@ -57,6 +57,8 @@ impl Books {
 
     /// Waits for what is still being counted, and says what was not.
     pub async fn settle(&self) {
+        // Now rather than within a second: the program is about to end.
+        drop(self.store.flush());
         let replies = std::mem::take(&mut *self.unconfirmed.lock().unwrap_or_else(PoisonError::into_inner));
         let mut failures = Vec::new();
         for reply in replies {

@@ -66,6 +66,13 @@ fn look_at_snapshot(connection: &Connection, settings: &Settings) -> Result<Foun
     }
 }
 
+/// Whether the file has a table or an index of that name. One of an older schema, opened for reading, is not migrated.
+pub(crate) fn has(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached("SELECT EXISTS(SELECT 1 FROM sqlite_schema WHERE name = ?1)")?
+        .query_row([name], |row| row.get(0))
+}
+
 /// Runs what is missing, each migration in one transaction with its version. The version is read again under the lock:
 /// two processes that start together run each migration once.
 pub(crate) fn migrate(connection: &mut Connection, settings: &Settings) -> Result<(), OpenError> {

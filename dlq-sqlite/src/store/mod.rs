@@ -1,5 +1,6 @@
 //! The store as users hold it.
 
+mod books;
 mod verbs;
 
 use std::fmt;
@@ -46,6 +47,7 @@ pub(crate) struct Handle {
     scope: Arc<str>,
     path: PathBuf,
     places: Arc<Places>,
+    settings: Settings,
     thread: Mutex<Option<JoinHandle<Option<open::Writer>>>>,
 }
 
@@ -86,6 +88,7 @@ impl SqliteStore {
             reserve: Reserve::beside(&path),
             lock: OpenerLock::default(),
             payloads: Payloads { blobs: Blobs::beside(&path), file_above: settings.payload_file_above },
+            counting: Mutex::default(),
         });
         // The check that there is something to read; the connection goes to the thread that reads.
         let first = if settings.access == Access::Read { Some(open::reader(&settings, &shared.lock)?) } else { None };
@@ -99,14 +102,14 @@ impl SqliteStore {
             worker::say_set_aside(link);
         }
         let reader = Reader::start(settings.clone(), Arc::clone(&shared), first)?;
-        let worker = Worker::new(Arc::clone(&shared), settings, clock.clone(), scope.clone(), opened);
+        let worker = Worker::new(Arc::clone(&shared), settings.clone(), clock.clone(), scope.clone(), opened);
         let thread = std::thread::Builder::new()
             .name("dlq-sqlite-write".to_owned())
             .spawn(move || worker.run())
             .map_err(OpenError::io("start a thread for", &path))?;
         let places = Arc::default();
-        let handle =
-            Handle { shared, reader, clock, scope: scope.into(), path, places, thread: Mutex::new(Some(thread)) };
+        let thread = Mutex::new(Some(thread));
+        let handle = Handle { shared, reader, clock, scope: scope.into(), path, places, settings, thread };
         Ok(Self { handle: Arc::new(handle) })
     }
 

@@ -1,16 +1,13 @@
 //! The runtime's traits over the store's two threads.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use retry_runtime::counters::{DailyCounters, Day};
 use retry_runtime::dead_letter::{
     Actor, Aggregate, BoxFuture, Capabilities, ClaimRequest, Claimed, DeadLetter, DeadLetterSink, DeadLetterStore,
     Filter, Finish, Group, LetterDetail, LetterRow, Page, PageRequest, Parking, Release, Summary, Ticket,
 };
 use retry_runtime::error::{StoreError, StoreErrorKind};
-use retry_runtime::ledger::{AttemptLedger, Begin, End, LedgerEntry, LedgerKey, LedgerToken};
 use retry_runtime::reply::Reply;
 use rusqlite::Connection;
 
@@ -18,7 +15,7 @@ use super::{Handle, SqliteStore, closed};
 use crate::claim::Taken;
 use crate::payload::Payloads;
 use crate::worker::queue::{Command, Pending};
-use crate::{claim, counters, ledger, letters, rows, worker};
+use crate::{claim, letters, worker};
 
 impl DeadLetterSink for SqliteStore {
     fn submit(&self, letter: DeadLetter) -> Ticket {
@@ -49,7 +46,7 @@ fn spill_late(shared: &worker::Shared, waiting: &Mutex<Option<Box<Pending>>>) {
 }
 
 /// A verb of the traits: nothing happens before it is awaited.
-fn later<'a, T: Send + 'a>(
+pub(super) fn later<'a, T: Send + 'a>(
     start: impl FnOnce() -> Reply<Result<T, StoreError>> + Send + 'a,
 ) -> BoxFuture<'a, Result<T, StoreError>> {
     Box::pin(async move { start().await })
@@ -207,72 +204,4 @@ impl Handle {
 /// Whether the lease this was about is over: it was written, or it had gone already.
 fn settled<T>(done: &Result<T, StoreError>) -> bool {
     done.as_ref().map_or_else(|error| error.kind() == StoreErrorKind::StaleLease, |_| true)
-}
-
-impl AttemptLedger for SqliteStore {
-    fn begin(&self, key: LedgerKey, max_attempts: u32) -> Reply<Result<Begin, StoreError>> {
-        self.handle.change("count an attempt", move |tx| ledger::begin(tx, &key, max_attempts).map(Ok), |_, _| ())
-    }
-
-    fn end(&self, key: LedgerKey, token: LedgerToken, end: End) -> Reply<Result<bool, StoreError>> {
-        self.handle.change("write how an attempt ended", move |tx| ledger::end(tx, &key, token, end).map(Ok), |_, _| ())
-    }
-
-    fn entry(&self, key: LedgerKey) -> BoxFuture<'_, Result<Option<LedgerEntry>, StoreError>> {
-        later(move || self.handle.reader.ask("read the ledger", move |c| ledger::find(c, &key)))
-    }
-
-    fn entries(
-        &self,
-        scope: String,
-        after: Option<String>,
-        limit: u32,
-    ) -> BoxFuture<'_, Result<Vec<LedgerEntry>, StoreError>> {
-        later(move || {
-            self.handle.reader.ask("read the ledger", move |c| ledger::page(c, &scope, after.as_deref(), limit))
-        })
-    }
-
-    fn reset(&self, key: LedgerKey, actor: Actor) -> BoxFuture<'_, Result<Option<LedgerEntry>, StoreError>> {
-        later(move || {
-            self.handle.change(
-                "reset a key",
-                move |tx| {
-                    let reset = ledger::reset(tx, &key)?;
-                    if reset.is_some() {
-                        rows::event(tx, None, "ledger_reset", Some(&actor), (None, None), &key.to_string())?;
-                    }
-                    Ok(Ok(reset))
-                },
-                |_, _| (),
-            )
-        })
-    }
-}
-
-impl DailyCounters for SqliteStore {
-    fn add(&self, operation: &str, counter: &str, n: u64) -> Reply<Result<(), StoreError>> {
-        let (day, operation, counter) = (self.today(), operation.to_owned(), counter.to_owned());
-        self.handle.change("count", move |tx| counters::add(tx, day, &operation, &counter, n).map(Ok), |_, _| ())
-    }
-
-    fn today(&self) -> Day {
-        Day::of(self.handle.clock.now())
-    }
-
-    fn day(&self, operation: String, day: Day) -> BoxFuture<'_, Result<BTreeMap<String, u64>, StoreError>> {
-        later(move || self.handle.reader.ask("read counters", move |c| counters::day(c, &operation, day)))
-    }
-
-    fn series(
-        &self,
-        operation: String,
-        counter: String,
-        from: Day,
-        to: Day,
-    ) -> BoxFuture<'_, Result<Vec<(Day, u64)>, StoreError>> {
-        later(move || {
-            self.handle.reader.ask("read counters", move |c| counters::series(c, &operation, &counter, from, to))
-        })
-    }
 }

@@ -1,13 +1,14 @@
 //! The thread that owns the one connection that writes.
 
 pub(crate) mod batch;
+pub(crate) mod counts;
 pub(crate) mod leases;
 pub(crate) mod outage;
 pub(crate) mod queue;
 mod upkeep;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use retry_runtime::dead_letter::{DeadLetter, Parking, Reserve, Spill, StoreClock, lose};
@@ -37,6 +38,14 @@ pub(crate) struct Shared {
     pub(crate) reserve: Reserve,
     pub(crate) lock: OpenerLock,
     pub(crate) payloads: Payloads,
+    /// Held while counts move from memory into the file, and while somebody adds the two up.
+    pub(crate) counting: Mutex<()>,
+}
+
+impl Shared {
+    pub(crate) fn counts_are_moving(&self) -> MutexGuard<'_, ()> {
+        self.counting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 pub(crate) struct Worker {
@@ -110,13 +119,17 @@ impl Worker {
                 self.upkeep_before();
             }
             self.process(taken.commands, taken.closing);
+            if taken.counts_are_due || !self.settling.is_empty() {
+                self.write_counts();
+            }
             if upkeep {
-                self.upkeep_after(idle);
+                self.upkeep_after(idle && !taken.counts_are_due);
             }
             for answer in self.settling.drain(..) {
                 answer.send(());
             }
         }
+        self.write_last_counts();
         self.release_leases();
         if self.outage.because().is_some_and(|because| because.kind() == StoreErrorKind::Corrupt) {
             // Committed letters may be in the log alone.

@@ -3,7 +3,7 @@
 //! Handing over never blocks: beyond the bound a command is still taken, counted and warned about. Whoever awaits an
 //! answer feels the length of the queue; whoever does not (a drop guard) is not held up.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,7 @@ use retry_runtime::reply::Answer;
 
 use crate::payload::Encoded;
 use crate::rows::Tx;
+use crate::worker::counts::{Counts, Key};
 use crate::worker::leases::Leases;
 
 /// Something for the writer to do.
@@ -56,6 +57,7 @@ struct State {
     /// How many commands came while the queue was over its bound.
     overflowed: u64,
     over: bool,
+    counts: Counts,
 }
 
 #[derive(Default)]
@@ -69,6 +71,8 @@ pub(crate) struct Taken {
     pub(crate) commands: Vec<Command>,
     /// The store is being closed, and has to be done by then.
     pub(crate) closing: Option<Instant>,
+    /// Counts are to be written now.
+    pub(crate) counts_are_due: bool,
 }
 
 impl Queue {
@@ -102,8 +106,9 @@ impl Queue {
     pub(crate) fn take(&self, max: usize, limit: Option<Duration>) -> Taken {
         let end = limit.and_then(|limit| Instant::now().checked_add(limit));
         let mut state = self.lock();
-        while state.commands.is_empty() && state.closing.is_none() {
-            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+        while state.commands.is_empty() && state.closing.is_none() && !state.counts.is_due() {
+            let next = end.into_iter().chain(state.counts.due).min();
+            let left = next.map(|end| end.saturating_duration_since(Instant::now()));
             state = match left {
                 Some(left) if left.is_zero() => break,
                 Some(left) => self.ready.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
@@ -115,13 +120,72 @@ impl Queue {
         if state.commands.len() <= BOUND {
             state.over = false;
         }
-        Taken { commands, closing: state.closing }
+        Taken { commands, closing: state.closing, counts_are_due: state.counts.is_due() }
     }
 
     /// Nothing new is taken from now on. The first call decides the time.
     pub(crate) fn close(&self, end: Instant) {
         self.lock().closing.get_or_insert(end);
         self.ready.notify_all();
+    }
+
+    /// Adds to a counter, to be written within the interval. Gives the answer back when the store is closed.
+    pub(crate) fn count(
+        &self,
+        key: Key,
+        n: u64,
+        answer: Answer<Result<(), StoreError>>,
+        within: Duration,
+    ) -> Result<(), Answer<Result<(), StoreError>>> {
+        let mut state = self.lock();
+        if state.closing.is_some() {
+            return Err(answer);
+        }
+        state.counts.add(key, n);
+        state.counts.answers.push(answer);
+        let at = Instant::now() + within;
+        let is_earlier = state.counts.due.is_none_or(|due| at < due);
+        state.counts.write_by(at);
+        drop(state);
+        if is_earlier {
+            self.ready.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Has the counts written now. The answer comes when they are; it is given back when the store is closed.
+    pub(crate) fn flush_counts(
+        &self,
+        answer: Answer<Result<(), StoreError>>,
+    ) -> Result<(), Answer<Result<(), StoreError>>> {
+        let mut state = self.lock();
+        if state.closing.is_some() {
+            return Err(answer);
+        }
+        state.counts.answers.push(answer);
+        state.counts.write_by(Instant::now());
+        drop(state);
+        self.ready.notify_one();
+        Ok(())
+    }
+
+    pub(crate) fn take_counts(&self) -> Counts {
+        std::mem::take(&mut self.lock().counts)
+    }
+
+    /// What could not be written waits for the next interval.
+    pub(crate) fn put_counts_back(&self, values: BTreeMap<Key, u64>, within: Duration) {
+        let mut state = self.lock();
+        for (key, n) in values {
+            state.counts.add(key, n);
+        }
+        // Not at once, however short the interval is: what failed now fails a moment later too.
+        state.counts.write_by(Instant::now() + within.max(Duration::from_millis(100)));
+    }
+
+    /// What was counted and is not written.
+    pub(crate) fn counted<T>(&self, look: impl FnOnce(&BTreeMap<Key, u64>) -> T) -> T {
+        look(&self.lock().counts.values)
     }
 
     /// How many commands wait, and how many ever came while too many did.

@@ -180,7 +180,7 @@ impl Worker {
     }
 
     /// A batch of the store's own, which does not wait long for others.
-    fn small_batch(
+    pub(super) fn small_batch(
         &self,
         now: SystemTime,
         count: usize,

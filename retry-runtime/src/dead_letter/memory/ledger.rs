@@ -1,9 +1,13 @@
 //! The attempt ledger of the store in memory.
 
+use std::collections::BTreeSet;
+
 use super::{MemoryStore, later};
 use crate::dead_letter::{Actor, BoxFuture};
 use crate::error::StoreError;
-use crate::ledger::{AttemptLedger, Begin, End, LedgerEntry, LedgerKey, LedgerToken};
+use crate::ledger::{
+    AttemptLedger, Begin, End, LedgerBooks, LedgerCounts, LedgerEntry, LedgerKey, LedgerPage, LedgerQuery, LedgerToken,
+};
 use crate::reply::Reply;
 
 impl AttemptLedger for MemoryStore {
@@ -44,6 +48,35 @@ impl AttemptLedger for MemoryStore {
                 entry.reset(now);
                 entry.clone()
             }))
+        })
+    }
+}
+
+impl LedgerBooks for MemoryStore {
+    fn page(&self, query: LedgerQuery) -> BoxFuture<'_, Result<LedgerPage, StoreError>> {
+        later(move || {
+            let state = self.lock();
+            let behind = |entry: &&LedgerEntry| query.after.as_ref().is_none_or(|after| entry.key.key > *after);
+            let found = state.ledger.values().filter(|entry| query.matches(entry)).filter(behind);
+            let wanted = (query.limit as usize).saturating_add(1);
+            Ok(LedgerPage::of(found.take(wanted).cloned().collect(), query.limit))
+        })
+    }
+
+    fn counts(&self, scope: String) -> BoxFuture<'_, Result<LedgerCounts, StoreError>> {
+        later(move || {
+            let mut counts = LedgerCounts::default();
+            for entry in self.lock().ledger.values().filter(|entry| entry.key.scope == scope) {
+                counts.add(entry.status, 1);
+            }
+            Ok(counts)
+        })
+    }
+
+    fn scopes(&self) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
+        later(move || {
+            let scopes: BTreeSet<_> = self.lock().ledger.keys().map(|key| key.scope.clone()).collect();
+            Ok(scopes.into_iter().collect())
         })
     }
 }

@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use crate::counters::Day;
+use crate::counters::{Day, Threshold};
 use crate::dead_letter::{
     Actor, Aggregate, BoxFuture, Capabilities, ClaimRequest, Claimed, Cursor, DeadLetter, DeadLetterSink,
     DeadLetterStore, Filter, Finish, Group, HistoryEntry, KnownPayload, LetterDetail, LetterRow, Order, Page,
@@ -51,6 +51,7 @@ struct State {
     parkings: HashMap<Id, String>,
     ledger: BTreeMap<LedgerKey, LedgerEntry>,
     daily: BTreeMap<(String, Day, String), u64>,
+    thresholds: BTreeMap<(String, String), Threshold>,
 }
 
 struct Stored {

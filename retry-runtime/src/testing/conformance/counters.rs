@@ -12,6 +12,9 @@ pub(super) fn checks<S: DailyCounters>() -> Vec<Check<Bench<S>>> {
         "B3.5" a_series_has_every_day,
         "B3.5" a_crowd_loses_no_count,
         "1.3" a_counter_stops_at_its_largest_value,
+        "B3.5" a_count_is_seen_before_it_is_written,
+        "B3.5" the_reply_and_its_absence_change_nothing,
+        "B3.5" the_last_days_end_today,
     ]
 }
 
@@ -19,7 +22,9 @@ const DAY: Duration = Duration::from_secs(86_400);
 
 impl<S: DailyCounters> Bench<S> {
     fn add(&self, operation: &str, counter: &str, n: u64) -> Result<(), String> {
-        answered(self.store.add(operation, counter, n))?.map_err(|error| error.to_string())
+        let reply = self.store.add(operation, counter, n);
+        answered(self.store.flush())?.map_err(|error| error.to_string())?;
+        answered(reply)?.map_err(|error| error.to_string())
     }
 
     fn on(&self, operation: &str, day: Day) -> Result<Vec<(String, u64)>, String> {
@@ -63,11 +68,15 @@ fn a_series_has_every_day<S: DailyCounters>(bench: &Bench<S>) -> Result<(), Stri
 }
 
 fn a_crowd_loses_no_count<S: DailyCounters>(bench: &Bench<S>) -> Result<(), String> {
-    let crowd = || (0..25).try_for_each(|_| bench.add("fetch", "n", 2));
-    std::thread::scope(|scope| {
+    let crowd = || (0..25).map(|_| bench.store.add("fetch", "n", 2)).collect::<Vec<_>>();
+    let replies = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..6).map(|_| scope.spawn(crowd)).collect();
-        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a caller panicked".to_owned())?)
+        let joined = threads.into_iter().map(|thread| thread.join().map_err(|_| "a caller panicked".to_owned()));
+        joined.collect::<Result<Vec<_>, _>>()
     })?;
+    for reply in replies.into_iter().flatten() {
+        answered(reply)?.map_err(|error| error.to_string())?;
+    }
     same("count", bench.on("fetch", Day::of(start()))?, vec![("n".to_owned(), 300)])
 }
 
@@ -78,4 +87,37 @@ fn a_counter_stops_at_its_largest_value<S: DailyCounters>(bench: &Bench<S>) -> R
     let found = bench.on("fetch", Day::of(start()))?;
     demand!(found == vec![("n".to_owned(), MAX_COUNT)], "found {found:?}, wanted {MAX_COUNT}");
     Ok(())
+}
+
+fn a_count_is_seen_before_it_is_written<S: DailyCounters>(bench: &Bench<S>) -> Result<(), String> {
+    let today = Day::of(start());
+    bench.add("fetch", "n", 1)?;
+    let reply = bench.store.add("fetch", "n", 2);
+    same("at once", bench.on("fetch", today)?, vec![("n".to_owned(), 3)])?;
+    let series = done(bench.store.series("fetch".to_owned(), "n".to_owned(), today, today))?;
+    same("in the series", series, vec![(today, 3)])?;
+    answered(reply)?.map_err(|error| error.to_string())?;
+    same("written", bench.on("fetch", today)?, vec![("n".to_owned(), 3)])
+}
+
+fn the_reply_and_its_absence_change_nothing<S: DailyCounters>(bench: &Bench<S>) -> Result<(), String> {
+    for n in 1..=100 {
+        drop(bench.store.add("fetch", "n", n));
+    }
+    answered(bench.store.flush())?.map_err(|error| error.to_string())?;
+    answered(bench.store.flush())?.map_err(|error| error.to_string())?;
+    same("count", bench.on("fetch", Day::of(start()))?, vec![("n".to_owned(), 5_050)])
+}
+
+fn the_last_days_end_today<S: DailyCounters>(bench: &Bench<S>) -> Result<(), String> {
+    let first = Day::of(start());
+    bench.add("fetch", "n", 1)?;
+    bench.time.advance(DAY * 29);
+    bench.add("fetch", "n", 4)?;
+    let plot = done(bench.store.recent("fetch".to_owned(), "n".to_owned(), 30))?;
+    same("days", plot.len(), 30)?;
+    same("the first", plot.first().copied(), Some((first, 1)))?;
+    same("the last", plot.last().copied(), Some((first.plus(29), 4)))?;
+    same("all of them", plot.iter().map(|(_, n)| n).sum(), 5)?;
+    same("no days", done(bench.store.recent("fetch".to_owned(), "n".to_owned(), 0))?, vec![])
 }

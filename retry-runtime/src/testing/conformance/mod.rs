@@ -13,6 +13,7 @@
 //! ```
 
 mod agreement;
+mod books;
 mod bounded;
 mod counters;
 mod doctor;
@@ -25,10 +26,11 @@ mod replay;
 mod report;
 mod sink;
 mod support;
+mod thresholds;
 
-use crate::counters::DailyCounters;
+use crate::counters::{DailyCounters, Thresholds};
 use crate::dead_letter::{Checkup, DeadLetterSink, DeadLetterStore, Doctor, Finding, StoreClock};
-use crate::ledger::AttemptLedger;
+use crate::ledger::{AttemptLedger, LedgerBooks};
 
 pub use report::{Outcome, Report};
 use support::{Bench, SinkBench, run};
@@ -80,6 +82,16 @@ pub fn ledger<L: AttemptLedger>(mut make: impl FnMut(StoreClock) -> L) -> Report
 /// Checks daily counters. `make` gives fresh, empty counters on the clock.
 pub fn counters<C: DailyCounters>(mut make: impl FnMut(StoreClock) -> C) -> Report {
     run(counters::checks(), || Bench::new(&mut make))
+}
+
+/// Checks a ledger's pages and counts. `make` gives a fresh, empty ledger on the clock.
+pub fn books<L: LedgerBooks>(mut make: impl FnMut(StoreClock) -> L) -> Report {
+    run(books::checks(), || Bench::new(&mut make))
+}
+
+/// Checks thresholds of daily counters. `make` gives fresh, empty counters on the clock.
+pub fn thresholds<C: Thresholds>(mut make: impl FnMut(StoreClock) -> C) -> Report {
+    run(thresholds::checks(), || Bench::new(&mut make))
 }
 
 /// Checks a store's examinations. `make` gives a fresh, empty store on the clock.

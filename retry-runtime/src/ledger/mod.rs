@@ -3,6 +3,8 @@
 //! The ledger answers "may this key be tried, and how often was it?". One call of a function is one attempt, however many
 //! retries it makes inside, and it is counted before the call: a call that kills its process counts.
 
+mod books;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -10,6 +12,8 @@ use std::time::SystemTime;
 use crate::dead_letter::{Actor, BoxFuture, whole_millis};
 use crate::error::StoreError;
 use crate::reply::Reply;
+
+pub use books::{LedgerBooks, LedgerCounts, LedgerPage, LedgerQuery};
 
 /// A key within a scope. The scope is the operation's name unless the call says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

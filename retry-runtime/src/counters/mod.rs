@@ -1,5 +1,7 @@
 //! Counters per operation and day.
 
+mod thresholds;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -8,6 +10,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::dead_letter::{BoxFuture, to_millis};
 use crate::error::StoreError;
 use crate::reply::Reply;
+
+pub use thresholds::{Degraded, Threshold, Thresholds};
 
 /// A calendar day in UTC. Prints as `YYYY-MM-DD`.
 ///
@@ -114,9 +118,21 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
 ///
 /// `add` serves async callers, blocking callers and drop guards alike: it never blocks, and its work never depends on the
 /// reply being kept. Values stop at [`MAX_COUNT`].
+///
+/// A store may sum counts up in memory and write them once an interval: a crash then loses at most what was counted within
+/// the last one. What this store was told is in its own answers at once, written or not.
 pub trait DailyCounters: Send + Sync {
-    /// Adds `n` to today's counter.
+    /// Adds `n` to the counter of the day it is now.
+    ///
+    /// The reply comes when the count is as durable as it gets, which may be an interval later; most callers drop it. An
+    /// error says that the count is not written yet, and why: a store that holds it in memory goes on trying, so it must
+    /// not be added again.
     fn add(&self, operation: &str, counter: &str, n: u64) -> Reply<Result<(), StoreError>>;
+
+    /// Writes what was counted now rather than at its time. By default there is nothing to write.
+    fn flush(&self) -> Reply<Result<(), StoreError>> {
+        Reply::ready(Ok(()))
+    }
 
     /// Today, by the store's clock.
     fn today(&self) -> Day;
@@ -132,6 +148,17 @@ pub trait DailyCounters: Send + Sync {
         from: Day,
         to: Day,
     ) -> BoxFuture<'_, Result<Vec<(Day, u64)>, StoreError>>;
+
+    /// One counter over the last `days` days, today included and last: what a plot shows. Days without a count are 0.
+    fn recent(
+        &self,
+        operation: String,
+        counter: String,
+        days: u32,
+    ) -> BoxFuture<'_, Result<Vec<(Day, u64)>, StoreError>> {
+        let today = self.today();
+        self.series(operation, counter, today.plus(1 - i64::from(days)), today)
+    }
 }
 
 macro_rules! through {
@@ -139,6 +166,9 @@ macro_rules! through {
         impl<C: DailyCounters + ?Sized> DailyCounters for $type {
             fn add(&self, operation: &str, counter: &str, n: u64) -> Reply<Result<(), StoreError>> {
                 (**self).add(operation, counter, n)
+            }
+            fn flush(&self) -> Reply<Result<(), StoreError>> {
+                (**self).flush()
             }
             fn today(&self) -> Day {
                 (**self).today()
