@@ -14,27 +14,52 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// run twice; when it is set back, the letters of a process that died are taken back that much later.
 #[derive(Clone, Default)]
 pub struct StoreClock {
-    manual: Option<Arc<AtomicI64>>,
+    source: Source,
+}
+
+#[derive(Clone, Default)]
+enum Source {
+    #[default]
+    System,
+    Manual(Arc<AtomicI64>),
+    /// So many milliseconds ahead of the system's.
+    #[cfg(feature = "test-util")]
+    Ahead(Arc<AtomicI64>),
 }
 
 impl StoreClock {
     /// The system's clock; the default.
     pub const fn system() -> Self {
-        Self { manual: None }
+        Self { source: Source::System }
     }
 
     /// The time now, in whole milliseconds: the resolution in which stores keep times.
     pub fn now(&self) -> SystemTime {
-        match &self.manual {
-            None => whole_millis(SystemTime::now()),
-            Some(millis) => from_millis(millis.load(Ordering::SeqCst)),
+        match &self.source {
+            Source::System => whole_millis(SystemTime::now()),
+            Source::Manual(millis) => from_millis(millis.load(Ordering::SeqCst)),
+            #[cfg(feature = "test-util")]
+            Source::Ahead(millis) => {
+                from_millis(to_millis(SystemTime::now()).saturating_add(millis.load(Ordering::SeqCst)))
+            }
         }
+    }
+
+    /// A clock so many milliseconds ahead of the system's; it jumps when the number is changed.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn ahead(millis: Arc<AtomicI64>) -> Self {
+        Self { source: Source::Ahead(millis) }
     }
 }
 
 impl fmt::Debug for StoreClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = if self.manual.is_some() { "manual" } else { "system" };
+        let kind = match self.source {
+            Source::System => "system",
+            Source::Manual(_) => "manual",
+            #[cfg(feature = "test-util")]
+            Source::Ahead(_) => "ahead",
+        };
         f.debug_tuple("StoreClock").field(&kind).finish()
     }
 }
@@ -63,7 +88,7 @@ impl ManualClock {
 
     /// The handle a store is built with.
     pub fn clock(&self) -> StoreClock {
-        StoreClock { manual: Some(Arc::clone(&self.millis)) }
+        StoreClock { source: Source::Manual(Arc::clone(&self.millis)) }
     }
 
     /// The time now.

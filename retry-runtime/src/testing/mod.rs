@@ -1,5 +1,6 @@
 //! Aids for tests (feature `test-util`).
 
+pub mod chaos;
 mod clock;
 pub mod conformance;
 mod random;
