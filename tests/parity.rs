@@ -19,6 +19,9 @@ enum E {
     #[error("limited")]
     #[classify(retryable, class = "rate_limit", retry_after = 0)]
     Limited(Duration),
+    #[error("lost")]
+    #[classify(retryable, class = "connection", outcome_unknown)]
+    Lost,
     #[error("denied")]
     #[classify(permanent)]
     Denied,
@@ -76,12 +79,12 @@ fn seen(outcome: Outcome, slept: Duration, script: &Script, context: &RetryConte
 
 const DEADLINE: Duration = Duration::from_secs(40);
 
-#[retry(policy = policy, unknown = retry, deadline = "40s", context = context)]
+#[retry(policy = policy, unknown = retry, deadline = "40s", idempotent = false, context = context)]
 async fn by_attribute(context: &mut RetryContext, policy: &Policy, script: &Script) -> Outcome {
     script.next()
 }
 
-#[retry(policy = policy, unknown = retry, deadline = "40s", context = context)]
+#[retry(policy = policy, unknown = retry, deadline = "40s", idempotent = false, context = context)]
 fn by_attribute_blocking(context: &mut RetryContext, policy: &Policy, script: &Script) -> Outcome {
     script.next()
 }
@@ -101,21 +104,21 @@ fn every_face(policy: &Policy, outcomes: &[Outcome]) -> Vec<(&'static str, Seen)
     face("attribute, blocking", &mut |context, script| by_attribute_blocking(context, policy, script));
     face("retrying!", &mut |context, script| {
         runtime.block_on(async {
-            retrying!(policy = policy, unknown = retry, deadline = "40s", context = context; async -> Outcome {
+            retrying!(policy = policy, unknown = retry, deadline = "40s", idempotent = false, context = context; async -> Outcome {
                 script.next()
             })
         })
     });
     face(
         "retrying!, blocking",
-        &mut |context, script| retrying!(policy = policy, unknown = retry, deadline = "40s", context = context; -> Outcome { script.next() }),
+        &mut |context, script| retrying!(policy = policy, unknown = retry, deadline = "40s", idempotent = false, context = context; -> Outcome { script.next() }),
     );
     face("builder", &mut |context, script| {
-        let retry = Retry::new(policy).unknown(Unknown::Retry).deadline(DEADLINE).context(context);
+        let retry = Retry::new(policy).unknown(Unknown::Retry).deadline(DEADLINE).idempotent(false).context(context);
         runtime.block_on(retry.run(|| async { script.next() }))
     });
     face("builder, blocking", &mut |context, script| {
-        let retry = Retry::new(policy).unknown(Unknown::Retry).deadline(DEADLINE).context(context);
+        let retry = Retry::new(policy).unknown(Unknown::Retry).deadline(DEADLINE).idempotent(false).context(context);
         retry.run_blocking(|| script.next())
     });
     all
@@ -129,6 +132,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         1 => Just(Err(E::Denied)),
         1 => Just(Err(E::Gone)),
         2 => Just(Err(E::Odd)),
+        1 => Just(Err(E::Lost)),
     ]
 }
 
@@ -142,6 +146,9 @@ proptest! {
         let (_, first) = all.remove(0);
         // 1.1
         prop_assert!(first.calls as u64 <= u64::from(retries) + 1);
+        // what may have been done is not done again
+        let lost = outcomes.iter().position(|outcome| *outcome == Err(E::Lost)).map_or(usize::MAX, |at| at + 1);
+        prop_assert!(first.calls <= lost);
         // 5.6: the last outcome comes back as it was
         prop_assert_eq!(&first.outcome, &outcomes[(first.calls - 1).min(outcomes.len() - 1)]);
         // 3.2: never into the deadline

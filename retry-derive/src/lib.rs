@@ -66,6 +66,7 @@ use proc_macro::TokenStream;
 /// | `retry_ok(PATTERN)` | values that count as failed attempts | |
 /// | `classify` | a path `fn(&E) -> Verdict`; `E` then needs no trait | `Classify` |
 /// | `unknown` | `stop` or `retry`: what an unknown failure does | `stop` |
+/// | `idempotent` | `false`: a failure that may have done the work all the same is not repeated | `true` |
 /// | `fallback` | a second route, run once on giving up: a `Result<T, E>`; may name `error` and `.await` | |
 /// | `dead_letter(sink, job_id, payload, model)` | parks the job on giving up | |
 /// | `ledger(store, key, scope, max_attempts, skipped)` | persisted attempts per key; a refused call returns `skipped` | 3 attempts |
@@ -88,6 +89,12 @@ use proc_macro::TokenStream;
 /// The fallback runs once, after the attempts and before the letter, for every failure but a gone one; not when the call
 /// was cancelled or the ledger refused it. The ledger refuses what is ok, gone, at its cap, or not due yet; a refused call
 /// neither falls back nor parks.
+///
+/// With `idempotent = false` a failure whose outcome is unknown ends the call: sent, then timed out or reset, it may have been
+/// done, and doing it twice would be wrong (a payment, a message). The classifier says so (`outcome_unknown`), and an attempt
+/// that ran into its `attempt_timeout` or the deadline always is such a failure. Neither `retry_on` nor the fallback repeats
+/// it; a dead letter is parked with the reason `outcome_unknown`. What failed before anything was done - a refused
+/// connection, a 429 - is retried as ever.
 ///
 /// Where the function has docs, a section `# Retries` with its schedule is added to them.
 ///

@@ -46,6 +46,7 @@ pub struct Retry<'c, K = DerivedClassifier> {
     policy: Policy,
     deadline: Option<Duration>,
     unknown: Unknown,
+    idempotent: bool,
     context: Option<&'c mut RetryContext>,
     classifier: K,
 }
@@ -94,6 +95,7 @@ impl Retry<'static> {
             policy: *policy.as_policy(),
             deadline: None,
             unknown: Unknown::Stop,
+            idempotent: true,
             context: None,
             classifier: DerivedClassifier,
         }
@@ -120,16 +122,24 @@ impl<'c, K> Retry<'c, K> {
         self
     }
 
+    /// Whether the operation may be done twice. Default: `true`. With `false` a failure whose outcome is unknown - sent,
+    /// then timed out or reset - is not repeated: the call ends as
+    /// [`OutcomeUnknown`](crate::StopReason::OutcomeUnknown).
+    pub const fn idempotent(mut self, idempotent: bool) -> Self {
+        self.idempotent = idempotent;
+        self
+    }
+
     /// Records the call in a context that can be read afterwards.
     pub fn context(self, context: &mut RetryContext) -> Retry<'_, K> {
-        let Self { name, policy, deadline, unknown, context: _, classifier } = self;
-        Retry { name, policy, deadline, unknown, context: Some(context), classifier }
+        let Self { name, policy, deadline, unknown, idempotent, context: _, classifier } = self;
+        Retry { name, policy, deadline, unknown, idempotent, context: Some(context), classifier }
     }
 
     /// Classifies errors by a function instead of their own `Classify`.
     pub fn classify<E>(self, classifier: fn(&E) -> Verdict) -> Retry<'c, fn(&E) -> Verdict> {
-        let Self { name, policy, deadline, unknown, context, classifier: _ } = self;
-        Retry { name, policy, deadline, unknown, context, classifier }
+        let Self { name, policy, deadline, unknown, idempotent, context, classifier: _ } = self;
+        Retry { name, policy, deadline, unknown, idempotent, context, classifier }
     }
 
     /// Runs the operation until it succeeds or gives up, waiting by tokio's timer.
@@ -225,6 +235,9 @@ impl<'c, K> Retry<'c, K> {
         }
         if self.unknown == Unknown::Retry {
             site = site.retry_unknown();
+        }
+        if !self.idempotent {
+            site = site.not_idempotent();
         }
         let record = match (self.context, self.deadline) {
             (Some(context), _) => AtRunTime::Context(context),

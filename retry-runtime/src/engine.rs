@@ -21,10 +21,18 @@ pub enum Unknown {
 }
 
 /// The limits of one call, beside its policy.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) deadline: Option<Duration>,
     pub(crate) unknown: Unknown,
+    /// Whether the work may be done twice.
+    pub(crate) idempotent: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { deadline: None, unknown: Unknown::Stop, idempotent: true }
+    }
 }
 
 /// What to do after a failure.
@@ -85,8 +93,8 @@ impl Session {
         Self { failures: 0, previous: Packed(0) }
     }
 
-    /// Counts a failed attempt and decides what follows. The order of the questions is fixed: disposition, count, hint,
-    /// deadline; the first that says no names the reason.
+    /// Counts a failed attempt and decides what follows. The order of the questions is fixed: gone, outcome, disposition,
+    /// count, hint, deadline; the first that says no names the reason.
     ///
     /// `elapsed` is the time since the first attempt's start, asked only where there is a deadline.
     pub(crate) fn judge(
@@ -98,6 +106,10 @@ impl Session {
         random: &mut dyn FnMut() -> u64,
     ) -> Step {
         self.failures = self.failures.saturating_add(1);
+        // Before the disposition: a fallback after a permanent failure would do the work a second time as well.
+        if verdict.outcome_unknown && !limits.idempotent && verdict.disposition != Disposition::Gone {
+            return Step::Stop(Stop::plain(StopReason::OutcomeUnknown));
+        }
         match (verdict.disposition, limits.unknown) {
             (Disposition::Permanent, _) => return Step::Stop(Stop::plain(StopReason::Permanent)),
             (Disposition::Gone, _) => return Step::Stop(Stop::plain(StopReason::Gone)),
@@ -196,7 +208,7 @@ mod tests {
     #[test]
     fn never_waits_into_the_deadline() {
         let policy = Policy::new().max_retries(9);
-        let limits = Limits { deadline: Some(Duration::from_secs(5)), unknown: Unknown::Stop };
+        let limits = Limits { deadline: Some(Duration::from_secs(5)), ..Limits::default() };
         let mut session = Session::new();
         let step = judge(&mut session, &policy, limits, SLOW, Duration::from_millis(3999));
         assert_eq!(step, Step::Wait(Duration::from_secs(1)));
@@ -240,7 +252,7 @@ mod tests {
     // 5.1, 5.2
     #[test]
     fn the_first_limit_that_says_no_names_the_reason() {
-        let limits = Limits { deadline: Some(Duration::from_secs(1)), unknown: Unknown::Stop };
+        let limits = Limits { deadline: Some(Duration::from_secs(1)), ..Limits::default() };
         let late = Duration::from_secs(9);
         let reason = |policy: &Policy, verdict| match judge(&mut Session::new(), policy, limits, verdict, late) {
             Step::Stop(stop) => stop.reason,
@@ -252,6 +264,30 @@ mod tests {
         assert_eq!(reason(&Policy::new().max_retries(0), long_hint), StopReason::Exhausted);
         assert_eq!(reason(&Policy::new(), long_hint), StopReason::HintTooLong);
         assert_eq!(reason(&Policy::new(), SLOW), StopReason::Deadline);
+    }
+
+    // A failure that may have done the work is not repeated, whatever else is said of it.
+    #[test]
+    fn an_unknown_outcome_stops_what_is_not_idempotent() {
+        let policy = Policy::new().max_retries(0);
+        let once = Limits { idempotent: false, deadline: Some(Duration::from_secs(1)), ..Limits::default() };
+        let reason = |limits, verdict: Verdict| match judge(
+            &mut Session::new(),
+            &policy,
+            limits,
+            verdict,
+            Duration::from_secs(9),
+        ) {
+            Step::Stop(stop) => stop.reason,
+            Step::Wait(wait) => panic!("waits {wait:?}"),
+        };
+        for verdict in [SLOW, Verdict::permanent("x"), Verdict::unknown("x")] {
+            assert_eq!(reason(once, verdict.outcome_unknown()), StopReason::OutcomeUnknown);
+            assert_ne!(reason(once, verdict), StopReason::OutcomeUnknown, "nothing was done");
+            assert_ne!(reason(Limits::default(), verdict.outcome_unknown()), StopReason::OutcomeUnknown);
+        }
+        // a final answer is one
+        assert_eq!(reason(once, Verdict::gone("x").outcome_unknown()), StopReason::Gone);
     }
 
     #[test]

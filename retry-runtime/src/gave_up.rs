@@ -98,6 +98,9 @@ impl fmt::Display for Stop {
             Knob::None => match self.reason {
                 StopReason::Permanent => f.write_str("permanent failure"),
                 StopReason::Unknown => f.write_str("unknown failure, and unknown = stop"),
+                StopReason::OutcomeUnknown => {
+                    f.write_str("the work may have been done all the same, and idempotent = false")
+                }
                 reason => write!(f, "{reason}"),
             },
         }

@@ -51,6 +51,9 @@ fn text(options: &Options) -> String {
             let _ = write!(text, "\n {what} {}.", shown(limit));
         }
     }
+    if options.idempotent.get() == Some(&false) {
+        text.push_str("\n A failure that may have done the work all the same is not repeated.");
+    }
     if options.fallback.is_set() {
         text.push_str("\n Then a fallback is tried once.");
     }

@@ -34,6 +34,7 @@ pub(crate) struct Options {
     pub(crate) retry_ok: Slot<Vec<Case>>,
     pub(crate) classify: Slot<ExprPath>,
     pub(crate) unknown: Slot<Unknown>,
+    pub(crate) idempotent: Slot<bool>,
     pub(crate) policy: Slot<Expr>,
     pub(crate) fallback: Slot<Expr>,
     pub(crate) dead_letter: Slot<DeadLetter>,

@@ -34,6 +34,9 @@ pub(super) fn site(
     if options.unknown.get() == Some(&Unknown::Retry) {
         site = quote_spanned!(span=> #site.retry_unknown());
     }
+    if options.idempotent.get() == Some(&false) {
+        site = quote_spanned!(span=> #site.not_idempotent());
+    }
     if literal {
         (TokenStream::new(), quote_spanned!(span=> const { &#site }))
     } else {

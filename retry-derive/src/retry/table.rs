@@ -56,6 +56,7 @@ pub(crate) const KEYS: &[Key] = &[
     list("retry_ok", "retry_ok(None)"),
     value("classify", "classify = path::to::function"),
     value("unknown", "unknown = retry"),
+    value("idempotent", "idempotent = false"),
     value("policy", "policy = &POLICY"),
     value("fallback", "fallback = second_route().await"),
     list("dead_letter", "dead_letter(sink = dlq, job_id = &job.id, payload = job)"),

@@ -36,8 +36,8 @@ impl<'a> At<'a> {
     }
 }
 
-/// The class of an attempt that ran out of time.
-const TIMEOUT: Verdict = Verdict::retryable("timeout");
+/// The class of an attempt that ran out of time: nobody knows how far it came.
+const TIMEOUT: Verdict = Verdict::retryable("timeout").outcome_unknown();
 /// The class of an `Ok` that `retry_ok` does not accept.
 const REJECTED: Verdict = Verdict::retryable("rejected_value");
 
@@ -124,7 +124,8 @@ pub fn timed_out<R: Recorder>(
     record.failed(&TIMEOUT, &elapsed.to_string());
     if let (attempt_timeout, Some(limit)) = at.site.timeouts() {
         let cut_by_deadline = attempt_timeout.is_none_or(|own| elapsed.limit() < own);
-        if cut_by_deadline {
+        // what is not idempotent has no second route either: let `decide` say so
+        if cut_by_deadline && at.site.limits().idempotent {
             session.fail();
             return stop(record, Stop { reason: StopReason::Deadline, knob: Knob::DeadlineInAttempt { limit } });
         }

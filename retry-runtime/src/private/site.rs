@@ -16,12 +16,13 @@ pub struct Site {
     deadline: Option<Duration>,
     attempt_timeout: Option<Duration>,
     unknown: Unknown,
+    idempotent: bool,
 }
 
 impl Site {
     #[inline]
     pub const fn new(name: &'static str, policy: Policy) -> Self {
-        Self { name, policy, deadline: None, attempt_timeout: None, unknown: Unknown::Stop }
+        Self { name, policy, deadline: None, attempt_timeout: None, unknown: Unknown::Stop, idempotent: true }
     }
 
     #[inline]
@@ -42,6 +43,13 @@ impl Site {
     #[must_use]
     pub const fn retry_unknown(mut self) -> Self {
         self.unknown = Unknown::Retry;
+        self
+    }
+
+    #[inline]
+    #[must_use]
+    pub const fn not_idempotent(mut self) -> Self {
+        self.idempotent = false;
         self
     }
 
@@ -76,7 +84,7 @@ impl Site {
     }
 
     pub(crate) const fn limits(&self) -> Limits {
-        Limits { deadline: self.deadline, unknown: self.unknown }
+        Limits { deadline: self.deadline, unknown: self.unknown, idempotent: self.idempotent }
     }
 
     pub(crate) const fn timeouts(&self) -> (Option<Duration>, Option<Duration>) {

@@ -40,6 +40,17 @@ pub(super) fn set(diag: &Diag, options: &mut Options, key: &Ident, input: ParseS
                 }
             }
         }
+        "idempotent" => {
+            let expr = report(diag, input.parse::<Expr>())?;
+            match value::literal(&expr) {
+                _ if in_quotes(diag, "idempotent", &["true", "false"], &expr) => {}
+                Some(Lit::Bool(word)) => options.idempotent.set(diag, key, word.value),
+                _ => {
+                    diag.error(&expr, "`idempotent` is `true` or `false`")
+                        .help("`false`: a failure that may have done the work all the same is not repeated");
+                }
+            }
+        }
         "max_retries" => {
             let expr = report(diag, input.parse::<Expr>())?;
             if single_ident(&expr).is_some_and(|word| word == "forever") {

@@ -11,7 +11,6 @@ struct Busy;
     observer = &LOG,
     cancel = token.cancelled(),
     nested = detect,
-    idempotent = false,
     dead_letter(sink = dlq, journal),
 )]
 async fn f(dlq: &Dlq) -> Result<u32, Busy> {

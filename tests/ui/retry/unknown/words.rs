@@ -44,4 +44,14 @@ fn capital() -> Result<u32, Busy> {
     Err(Busy)
 }
 
+#[retry(idempotent = no)]
+fn twice() -> Result<u32, Busy> {
+    Err(Busy)
+}
+
+#[retry(idempotent = "false")]
+fn quoted_bool() -> Result<u32, Busy> {
+    Err(Busy)
+}
+
 fn main() {}
