@@ -29,6 +29,9 @@ CREATE INDEX journal_blob ON journal(blob) WHERE blob IS NOT NULL;
 -- The parkings of a letter travel with it.
 CREATE INDEX parking_letter ON parking(seq);
 
+-- The audit of a part of the file: events say it themselves, since their letter may be gone. (NULL: of a program of
+-- schema 1, or about the whole file.)
+ALTER TABLE event ADD COLUMN scope TEXT;
 -- What an operation did.
 CREATE INDEX event_op ON event(op_id) WHERE op_id IS NOT NULL;
 

@@ -86,8 +86,8 @@ pub(crate) fn reap(tx: Tx<'_>, actor: &Actor) -> rusqlite::Result<Vec<LetterRow>
             return Ok(reaped);
         }
         for mut row in expired {
-            let entry = row.reap(tx.now);
-            rows::save(tx, &row, closing(&row, actor))?;
+            let entry = row.reap(actor, tx.now);
+            rows::save(tx, &row)?;
             rows::add_history(tx, row.seq, &[entry])?;
             let states = (Some(LetterState::Replaying), Some(row.state));
             rows::event(tx, Some(row.seq), "lease_expired", Some(actor), states, "")?;
@@ -101,15 +101,17 @@ pub(crate) fn finish(tx: Tx<'_>, result: &Finish, actor: &Actor) -> Verdict<Lett
     let Some(mut row) = find(tx, &result.letter_id)? else { return Ok(Err(unknown(&result.letter_id))) };
     let before = row.state;
     let entries = result.entries(tx.now);
-    if let Err(stale) = row.finish(result, tx.now) {
+    if let Err(stale) = row.finish(result, actor, tx.now) {
         let late: Vec<_> = entries.into_iter().map(HistoryEntry::late).collect();
         rows::add_history(tx, row.seq, &late)?;
-        rows::event(tx, Some(row.seq), "late_result", Some(actor), (Some(before), Some(before)), "")?;
+        let states = (Some(before), Some(before));
+        rows::event(tx, Some(row.seq), "late_result", Some(actor), states, result.outcome.as_str())?;
         return Ok(Err(stale));
     }
-    rows::save(tx, &row, closing(&row, actor))?;
+    rows::save(tx, &row)?;
     rows::add_history(tx, row.seq, &entries)?;
-    rows::event(tx, Some(row.seq), "replayed", Some(actor), (Some(before), Some(row.state)), row.reason.as_str())?;
+    let states = (Some(before), Some(row.state));
+    rows::event(tx, Some(row.seq), "replayed", Some(actor), states, result.outcome.as_str())?;
     Ok(Ok(row))
 }
 
@@ -133,36 +135,18 @@ pub(crate) fn release(tx: Tx<'_>, letter_id: &str, release: Release, actor: &Act
     if let Err(refused) = row.release(release) {
         return Ok(Err(refused));
     }
-    rows::save(tx, &row, None)?;
-    rows::event(tx, Some(row.seq), "released", Some(actor), (Some(before), Some(row.state)), "")?;
+    rows::save(tx, &row)?;
+    rows::event(tx, Some(row.seq), "released", Some(actor), (Some(before), Some(row.state)), release.as_str())?;
     Ok(Ok(row))
 }
 
-/// Parks a closed letter again, by an operator's hand.
-pub(crate) fn restore(tx: Tx<'_>, letter_id: &str, more_replays: u32, actor: &Actor) -> Verdict<LetterRow> {
-    let Some(mut row) = find(tx, letter_id)? else { return Ok(Err(unknown(letter_id))) };
-    let before = row.state;
-    if let Err(refused) = row.restore(more_replays) {
-        return Ok(Err(refused));
-    }
-    rows::save(tx, &row, None)?;
-    let granted = format!("{more_replays} more replays");
-    rows::event(tx, Some(row.seq), "restored", Some(actor), (Some(before), Some(row.state)), &granted)?;
-    Ok(Ok(row))
-}
-
-fn find(tx: Tx<'_>, letter_id: &str) -> rusqlite::Result<Option<LetterRow>> {
+pub(crate) fn find(tx: Tx<'_>, letter_id: &str) -> rusqlite::Result<Option<LetterRow>> {
     tx.connection
         .prepare_cached(&format!("SELECT {} FROM letter WHERE id = ?1 AND +scope = ?2", rows::LETTER))?
         .query_row(params![letter_id, tx.scope], rows::letter)
         .optional()
 }
 
-fn unknown(letter_id: &str) -> StoreError {
+pub(crate) fn unknown(letter_id: &str) -> StoreError {
     StoreError::new(StoreErrorKind::Invalid, format!("no letter `{letter_id}` in this store"))
-}
-
-/// Who closed the letter, and how, where this change closed it.
-fn closing<'a>(row: &LetterRow, actor: &'a Actor) -> Option<(&'a str, &'static str)> {
-    row.state.is_closed().then(|| (actor.name.as_str(), row.state.as_str()))
 }

@@ -1,7 +1,7 @@
 //! Parking: a new letter, or a merge into the one that is there (STORE D1, D2, D3).
 
 use retry_runtime::dead_letter::{
-    DeadLetter, FINGERPRINT_VERSION, HistoryEntry, KnownPayload, LetterRow, LetterState, Payload, PayloadStep,
+    Actor, DeadLetter, FINGERPRINT_VERSION, HistoryEntry, KnownPayload, LetterRow, LetterState, Payload, PayloadStep,
     to_millis,
 };
 use rusqlite::{OptionalExtension, params};
@@ -129,7 +129,7 @@ fn insert(
     let Some(seq) = seq else { return Ok(false) };
     row.seq = rows::number(seq);
     take_payload(tx, row.seq, step, letter, prepared)?;
-    rows::event(tx, Some(row.seq), "parked", None, (None, Some(row.state)), row.reason.as_str())?;
+    rows::event(tx, Some(row.seq), "parked", Some(&parker(tx, letter)), (None, Some(row.state)), "")?;
     Ok(true)
 }
 
@@ -142,12 +142,17 @@ fn merge(tx: Tx<'_>, job_id: &str, letter: &DeadLetter, prepared: Option<&Encode
     let before = row.state;
     let known = known_payload(tx, &row, &letter.payload)?;
     let step = row.merge(letter, known, tx.now);
-    rows::save(tx, &row, None)?;
+    rows::save(tx, &row)?;
     take_payload(tx, row.seq, step, letter, prepared)?;
     let reopened = before.is_closed() && row.state == LetterState::Parked;
     let what = if reopened { "reopened" } else { "parked" };
-    rows::event(tx, Some(row.seq), what, None, (Some(before), Some(row.state)), letter.reason.as_str())?;
+    rows::event(tx, Some(row.seq), what, Some(&parker(tx, letter)), (Some(before), Some(row.state)), "")?;
     Ok(row)
+}
+
+/// Who parks: this program, because a call ended so.
+fn parker(tx: Tx<'_>, letter: &DeadLetter) -> Actor {
+    Actor::new(tx.writer, letter.reason.as_str())
 }
 
 fn known_payload(tx: Tx<'_>, row: &LetterRow, payload: &Payload) -> rusqlite::Result<KnownPayload> {

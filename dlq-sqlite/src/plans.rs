@@ -4,7 +4,7 @@
 use std::time::{Duration, SystemTime};
 
 use retry_runtime::dead_letter::{
-    Aggregate, Bucket, ClaimRequest, Cursor, Filter, GroupKey, LetterState, Order, PageRequest,
+    Aggregate, Bucket, ClaimRequest, Cursor, EventQuery, Filter, GroupKey, LetterState, Order, PageRequest,
 };
 use retry_runtime::ledger::{LedgerQuery, LedgerStatus};
 use rusqlite::types::Value;
@@ -15,7 +15,7 @@ use crate::filter::Condition;
 use crate::open::files::OpenerLock;
 use crate::payload::Payloads;
 use crate::rows::Tx;
-use crate::{claim, due, ledger, letters, open};
+use crate::{claim, due, events, ledger, letters, open};
 
 fn connection() -> (tempfile::TempDir, open::Writer) {
     let directory = tempfile::tempdir().unwrap();
@@ -330,4 +330,26 @@ fn pages_of_the_ledger_walk_an_index() {
     let sql = ledger::COUNTS.to_owned();
     let plan = plan(&writer.connection, &Condition { sql, values: vec!["fetch".to_owned().into()] });
     assert!(plan.contains("COVERING INDEX ledger_status (scope=?)") && !plan.contains("TEMP B-TREE"), "{plan}");
+}
+
+// S1: any page of the audit at any depth
+#[test]
+fn the_audit_walks_its_indexes() {
+    let (_directory, writer) = connection();
+    for oldest_first in [false, true] {
+        for after in [None, Some(9)] {
+            for (query, seq, index) in [
+                (EventQuery::all(), None, "e"),
+                (EventQuery::letter("0190"), Some(7), "event_letter (seq=?"),
+                (EventQuery::operation("0190"), None, "event_op (op_id=?"),
+            ] {
+                let mut query = query.after(after);
+                query.oldest_first = oldest_first;
+                let plan = plan(&writer.connection, &events::page_query("default", &query, seq, true));
+                assert!(plan.contains(index) && !plan.contains("TEMP B-TREE"), "{plan}");
+                assert!(plan.contains("letter l USING") || plan.contains("SEARCH l USING"), "{plan}");
+                assert!(plan.contains("parking_letter (seq=?)"), "{plan}");
+            }
+        }
+    }
 }

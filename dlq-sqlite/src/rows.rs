@@ -2,8 +2,10 @@
 
 use std::time::{Duration, SystemTime};
 
+use retry_runtime::attempt::cut_middle;
 use retry_runtime::dead_letter::{
-    Actor, AttemptOutcome, FINGERPRINT_VERSION, HistoryEntry, LetterRow, LetterState, from_millis, to_millis,
+    Actor, AttemptOutcome, FINGERPRINT_VERSION, HistoryEntry, LetterRow, LetterState, MAX_ACTOR_NAME, MAX_ACTOR_REASON,
+    from_millis, to_millis,
 };
 use retry_runtime::id::Id;
 use retry_runtime::{Disposition, StopReason};
@@ -38,7 +40,7 @@ pub(crate) fn millis(at: SystemTime) -> i64 {
 pub(crate) const LETTER: &str = "seq, id, scope, kind, job_id, model, state, reason, disposition, class, code, error_class, \
      error_type, error_message, fingerprint, attempts, parkings, replays, crashes, max_replays, max_crashes, failed_again, \
      fence, owner, lease_until, not_before, replay_after, first_seen, last_seen, closed_at, payload_revision, payload_size, \
-     payload_altered, sequence_key, payload_error";
+     payload_altered, sequence_key, payload_error, closed_by, closed_reason";
 
 /// A letter. A word this version does not know (the file may be a newer one's) becomes the nearest it does know: a row
 /// that cannot be shown is worse than one shown roughly.
@@ -76,11 +78,13 @@ pub(crate) fn letter(row: &Row<'_>) -> rusqlite::Result<LetterRow> {
     out.payload_altered = row.get(32)?;
     out.sequence_key = row.get(33)?;
     out.payload_error = row.get(34)?;
+    out.closed_by = row.get(35)?;
+    out.closed_reason = row.get(36)?;
     Ok(out)
 }
 
-/// A letter's changeable columns, written back after a rule has changed the row. `closed_by` is who closed it, and why.
-pub(crate) fn save(tx: Tx<'_>, row: &LetterRow, closed_by: Option<(&str, &str)>) -> rusqlite::Result<()> {
+/// A letter's changeable columns, written back after a rule has changed the row.
+pub(crate) fn save(tx: Tx<'_>, row: &LetterRow) -> rusqlite::Result<()> {
     tx.connection
         .prepare_cached(
             "UPDATE letter SET model = ?2, state = ?3, reason = ?4, disposition = ?5, class = ?6, code = ?7, \
@@ -89,9 +93,7 @@ pub(crate) fn save(tx: Tx<'_>, row: &LetterRow, closed_by: Option<(&str, &str)>)
                failed_again = ?19, fence = ?20, owner = ?21, lease_until = ?22, not_before = ?23, replay_after = ?24, \
                first_seen = ?25, last_seen = ?26, closed_at = ?27, payload_revision = ?28, payload_size = ?29, \
                payload_altered = ?30, writer = ?31, \
-               payload_error = ?34, \
-               closed_by = CASE WHEN ?27 IS NULL THEN NULL ELSE coalesce(?32, closed_by) END, \
-               closed_reason = CASE WHEN ?27 IS NULL THEN NULL ELSE coalesce(?33, closed_reason) END
+               closed_by = ?32, closed_reason = ?33, payload_error = ?34
              WHERE seq = ?1",
         )?
         .execute(params![
@@ -126,8 +128,8 @@ pub(crate) fn save(tx: Tx<'_>, row: &LetterRow, closed_by: Option<(&str, &str)>)
             row.payload_size.map(stored),
             row.payload_altered,
             tx.writer,
-            closed_by.map(|(who, _)| who),
-            closed_by.map(|(_, why)| why),
+            row.closed_by,
+            row.closed_reason,
             row.payload_error,
         ])?;
     Ok(())
@@ -178,6 +180,13 @@ pub(crate) fn add_history(tx: Tx<'_>, seq: u64, entries: &[HistoryEntry]) -> rus
     Ok(())
 }
 
+/// Whether a table has a column: a file of schema 1 that is only read is not brought up to date.
+pub(crate) fn has(connection: &Connection, table: &str, column: &str) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached("SELECT EXISTS(SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2)")?
+        .query_row([table, column], |row| row.get(0))
+}
+
 /// 0 stands for "no such time" in the columns that have a default.
 pub(crate) fn some_time(millis: i64) -> Option<SystemTime> {
     (millis != 0).then(|| from_millis(millis))
@@ -208,18 +217,19 @@ pub(crate) fn event(
 ) -> rusqlite::Result<()> {
     tx.connection
         .prepare_cached(
-            "INSERT INTO event(seq, at, what, actor, reason, before, after, detail)
-             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            "INSERT INTO event(seq, at, what, actor, reason, before, after, detail, scope)
+             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         )?
         .execute(params![
             seq.map(stored),
             tx.millis(),
             what,
-            actor.map(|actor| actor.name.as_str()),
-            actor.map(|actor| actor.reason.as_str()),
+            actor.map(|actor| cut_middle(&actor.name, MAX_ACTOR_NAME)),
+            actor.map(|actor| cut_middle(&actor.reason, MAX_ACTOR_REASON)),
             states.0.map(LetterState::as_str),
             states.1.map(LetterState::as_str),
-            detail
+            detail,
+            tx.scope
         ])?;
     Ok(())
 }

@@ -60,3 +60,9 @@ fn the_store_keeps_the_rules_of_books() {
     conformance::books(|clock| fresh.store(clock)).assert_passed();
     conformance::thresholds(|clock| fresh.store(clock)).assert_passed();
 }
+
+#[test]
+fn the_store_writes_down_what_is_done_to_the_ledger() {
+    let fresh = Fresh::new();
+    conformance::audit(|clock| fresh.store(clock)).assert_passed();
+}

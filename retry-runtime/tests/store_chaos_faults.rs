@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 
 use retry_runtime::dead_letter::{
     Actor, Aggregate, BoxFuture, Capabilities, ClaimRequest, Claimed, DeadLetter, DeadLetterSink, DeadLetterStore,
-    Filter, Finish, Group, HistoryEntry, KnownPayload, LetterDetail, LetterRow, LetterState, Order, Page, PageRequest,
-    Parking, Payload, Release, StoreClock, Summary, Ticket,
+    Edit, Edited, EventPage, EventQuery, Filter, Finish, Group, HistoryEntry, KnownPayload, LetterDetail, LetterRow,
+    LetterState, Order, Page, PageRequest, Parking, Payload, Release, Revision, StoreClock, Summary, Ticket,
 };
 use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::id::Id;
@@ -129,7 +129,7 @@ impl Store {
             if row.state != LetterState::Replaying && row.state != LetterState::Recovered {
                 continue;
             }
-            let entry = row.reap(now);
+            let entry = row.reap(&Actor::new("reaper", ""), now);
             row.closed_at = row.closed_at.filter(|_| row.state.is_closed());
             if self.is(Fault::CrashNotCounted) {
                 row.crashes -= 1;
@@ -168,7 +168,7 @@ impl Store {
         if self.is(Fault::AttemptsOfReplaysForgotten) {
             result.attempts = 0;
         }
-        if let Err(stale) = row.finish(&result, now) {
+        if let Err(stale) = row.finish(&result, &Actor::new("worker", ""), now) {
             if !self.is(Fault::LateResultForgotten) {
                 history.extend(entries.into_iter().map(HistoryEntry::late));
             }
@@ -287,6 +287,28 @@ impl DeadLetterStore for Store {
 
     fn restore(&self, letter_id: String, more_replays: u32, _actor: Actor) -> BoxFuture<'_, Result<LetterRow>> {
         later(move || self.change(&letter_id, |row| row.restore(more_replays).map(|()| row.clone())))
+    }
+
+    fn discard(&self, letter_id: String, actor: Actor) -> BoxFuture<'_, Result<LetterRow>> {
+        let now = self.clock.now();
+        later(move || self.change(&letter_id, |row| row.discard(&actor, now).map(|()| row.clone())))
+    }
+
+    fn resolve(&self, letter_id: String, actor: Actor) -> BoxFuture<'_, Result<LetterRow>> {
+        let now = self.clock.now();
+        later(move || self.change(&letter_id, |row| row.resolve(&actor, now).map(|()| row.clone())))
+    }
+
+    fn edit(&self, edit: Edit, _actor: Actor) -> BoxFuture<'_, Result<Edited>> {
+        later(move || Err(StoreError::new(StoreErrorKind::Invalid, format!("nobody edits {}", edit.letter_id))))
+    }
+
+    fn revisions(&self, _letter_id: String) -> BoxFuture<'_, Result<Vec<Revision>>> {
+        later(|| Ok(Vec::new()))
+    }
+
+    fn events(&self, query: EventQuery) -> BoxFuture<'_, Result<EventPage>> {
+        later(move || Ok(EventPage::of(Vec::new(), query.limit)))
     }
 
     fn reap(&self, _actor: Actor) -> BoxFuture<'_, Result<Vec<LetterRow>>> {

@@ -9,8 +9,9 @@ use std::time::{Duration, SystemTime};
 use retry_runtime::counters::{DailyCounters, Day};
 use retry_runtime::dead_letter::{
     Actor, Aggregate, BoxFuture, Capabilities, ClaimRequest, Claimed, Cursor, DeadLetter, DeadLetterSink,
-    DeadLetterStore, Filter, Finish, Group, LetterDetail, LetterRow, LetterState, MemoryStore, Order, Page,
-    PageRequest, Parking, Payload, Release, ReplayOutcome, StoreClock, Summary, Ticket,
+    DeadLetterStore, Edit, Edited, EventPage, EventQuery, Filter, Finish, Group, LetterDetail, LetterRow, LetterState,
+    MemoryStore, Order, Page, PageRequest, Parking, Payload, Release, ReplayOutcome, Revision, StoreClock, Summary,
+    Ticket,
 };
 use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::id::Id;
@@ -24,6 +25,7 @@ type Result<T, E = StoreError> = std::result::Result<T, E>;
 #[test]
 fn the_store_in_memory_passes() {
     conformance::store(MemoryStore::with_clock).assert_passed();
+    conformance::audit(MemoryStore::with_clock).assert_passed();
     conformance::ledger(MemoryStore::with_clock).assert_passed();
     conformance::counters(MemoryStore::with_clock).assert_passed();
 }
@@ -276,6 +278,26 @@ impl DeadLetterStore for Faulty {
     fn restore(&self, letter_id: String, more_replays: u32, actor: Actor) -> BoxFuture<'_, Result<LetterRow>> {
         let more_replays = if self.is(Fault::GrantIgnored) { 5 } else { more_replays };
         self.inner.restore(letter_id, more_replays, actor)
+    }
+
+    fn discard(&self, letter_id: String, actor: Actor) -> BoxFuture<'_, Result<LetterRow>> {
+        self.inner.discard(letter_id, actor)
+    }
+
+    fn resolve(&self, letter_id: String, actor: Actor) -> BoxFuture<'_, Result<LetterRow>> {
+        self.inner.resolve(letter_id, actor)
+    }
+
+    fn edit(&self, edit: Edit, actor: Actor) -> BoxFuture<'_, Result<Edited>> {
+        self.inner.edit(edit, actor)
+    }
+
+    fn revisions(&self, letter_id: String) -> BoxFuture<'_, Result<Vec<Revision>>> {
+        self.inner.revisions(letter_id)
+    }
+
+    fn events(&self, query: EventQuery) -> BoxFuture<'_, Result<EventPage>> {
+        self.inner.events(query)
     }
 
     fn reap(&self, actor: Actor) -> BoxFuture<'_, Result<Vec<LetterRow>>> {

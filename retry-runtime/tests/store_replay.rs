@@ -9,8 +9,9 @@ use proptest::prelude::*;
 use retry_runtime::attempt::AttemptRecord;
 use retry_runtime::dead_letter::{
     Actor, Aggregate, BoxFuture, Capabilities, ClaimRequest, Claimed, DeadLetter, DeadLetterSink, DeadLetterStore,
-    Failure, Filter, Finish, Group, LetterDetail, LetterRow, LetterState, MAX_REPLAYS, ManualClock, MemoryStore, Page,
-    PageRequest, Parking, Payload, Release, ReplayError, ReplayReport, Replayer, Summary, Ticket, hand_over,
+    Edit, Edited, EventPage, EventQuery, Failure, Filter, Finish, Group, LetterDetail, LetterRow, LetterState,
+    MAX_REPLAYS, ManualClock, MemoryStore, Page, PageRequest, Parking, Payload, Release, ReplayError, ReplayReport,
+    Replayer, Revision, Summary, Ticket, hand_over,
 };
 use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::{Classify, Disposition, StopReason, Verdict};
@@ -515,6 +516,26 @@ impl DeadLetterStore for NoHeartbeats {
         actor: Actor,
     ) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
         self.inner.restore(letter_id, more_replays, actor)
+    }
+
+    fn discard(&self, letter_id: String, actor: Actor) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
+        self.inner.discard(letter_id, actor)
+    }
+
+    fn resolve(&self, letter_id: String, actor: Actor) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
+        self.inner.resolve(letter_id, actor)
+    }
+
+    fn edit(&self, edit: Edit, actor: Actor) -> BoxFuture<'_, Result<Edited, StoreError>> {
+        self.inner.edit(edit, actor)
+    }
+
+    fn revisions(&self, letter_id: String) -> BoxFuture<'_, Result<Vec<Revision>, StoreError>> {
+        self.inner.revisions(letter_id)
+    }
+
+    fn events(&self, query: EventQuery) -> BoxFuture<'_, Result<EventPage, StoreError>> {
+        self.inner.events(query)
     }
 
     fn reap(&self, actor: Actor) -> BoxFuture<'_, Result<Vec<LetterRow>, StoreError>> {

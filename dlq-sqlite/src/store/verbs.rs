@@ -5,7 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use retry_runtime::dead_letter::{
     Actor, Aggregate, BoxFuture, Capabilities, ClaimRequest, Claimed, DeadLetter, DeadLetterSink, DeadLetterStore,
-    Filter, Finish, Group, LetterDetail, LetterRow, Page, PageRequest, Parking, Release, Summary, Ticket,
+    Edit, Edited, EventPage, EventQuery, Filter, Finish, Group, LetterDetail, LetterRow, Page, PageRequest, Parking,
+    Release, Revision, Summary, Ticket,
 };
 use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::reply::Reply;
@@ -15,7 +16,7 @@ use super::{Handle, SqliteStore, closed};
 use crate::claim::Taken;
 use crate::payload::Payloads;
 use crate::worker::queue::{Command, Pending};
-use crate::{claim, letters, worker};
+use crate::{claim, events, hand, letters, worker};
 
 impl DeadLetterSink for SqliteStore {
     fn submit(&self, letter: DeadLetter) -> Ticket {
@@ -154,10 +155,41 @@ impl DeadLetterStore for SqliteStore {
         later(move || {
             self.handle.change(
                 "restore a letter",
-                move |tx| claim::restore(tx, &letter_id, more_replays, &actor),
+                move |tx| hand::restore(tx, &letter_id, more_replays, &actor),
                 |_, _| (),
             )
         })
+    }
+
+    fn discard(&self, letter_id: String, actor: Actor) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
+        later(move || {
+            self.handle.change("discard a letter", move |tx| hand::discard(tx, &letter_id, &actor), |_, _| ())
+        })
+    }
+
+    fn resolve(&self, letter_id: String, actor: Actor) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
+        later(move || {
+            self.handle.change("resolve a letter", move |tx| hand::resolve(tx, &letter_id, &actor), |_, _| ())
+        })
+    }
+
+    fn edit(&self, edit: Edit, actor: Actor) -> BoxFuture<'_, Result<Edited, StoreError>> {
+        later(move || match edit.check() {
+            Ok(()) => self.handle.change("edit a letter", move |tx| hand::edit(tx, &edit, &actor), |_, _| ()),
+            Err(invalid) => Reply::ready(Err(invalid)),
+        })
+    }
+
+    fn revisions(&self, letter_id: String) -> BoxFuture<'_, Result<Vec<Revision>, StoreError>> {
+        let scope = Arc::clone(&self.handle.scope);
+        let shared = Arc::clone(&self.handle.shared);
+        let ask = move |c: &Connection| events::revisions(c, &shared.payloads, &scope, &letter_id);
+        later(move || self.handle.reader.ask("read payloads", ask))
+    }
+
+    fn events(&self, query: EventQuery) -> BoxFuture<'_, Result<EventPage, StoreError>> {
+        let scope = Arc::clone(&self.handle.scope);
+        later(move || self.handle.reader.ask("read events", move |c| events::events(c, &scope, &query)))
     }
 
     fn reap(&self, actor: Actor) -> BoxFuture<'_, Result<Vec<LetterRow>, StoreError>> {

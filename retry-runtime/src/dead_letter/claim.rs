@@ -192,6 +192,17 @@ pub enum ReplayOutcome {
     Failed(Failure),
 }
 
+impl ReplayOutcome {
+    /// In one word: `recovered`, `gone`, or the failure's reason.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Recovered => "recovered",
+            Self::Gone(_) => "gone",
+            Self::Failed(failure) => failure.reason.as_str(),
+        }
+    }
+}
+
 /// The result of a replay.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -226,6 +237,16 @@ pub enum Release {
     },
     /// By an operator, over the holder's head: the fence is raised, so that the holder's result comes too late.
     Forced,
+}
+
+impl Release {
+    /// In one word: `held` or `forced`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Held { .. } => "held",
+            Self::Forced => "forced",
+        }
+    }
 }
 
 /// The wait that standing workers keep after the `replays`-th failed replay: 1 minute, doubled each time, at most 1 hour.

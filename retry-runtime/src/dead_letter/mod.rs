@@ -3,10 +3,13 @@
 mod aggregate;
 mod claim;
 mod clock;
+mod diff;
 mod doctor;
+mod event;
 pub(crate) mod executor;
 mod filter;
 mod fingerprint;
+mod hand;
 mod handover;
 mod letter;
 mod losses;
@@ -15,8 +18,10 @@ mod page;
 mod record;
 mod replay;
 mod restore;
+mod revision;
 mod rules;
 mod scope;
+mod sha256;
 mod sink;
 mod spill;
 mod state;
@@ -26,9 +31,15 @@ mod summary;
 pub use aggregate::{Aggregate, Bucket, Group, GroupKey};
 pub use claim::{Actor, ClaimRequest, Claimed, Failure, Finish, Release, ReplayOutcome, replay_backoff};
 pub use clock::{ManualClock, StoreClock, from_millis, to_millis, whole_millis};
+pub use diff::{Change, PayloadDiff};
 pub use doctor::{Checkup, Counted, Depth, Doctor, Finding, LetterFacts, Severity};
+pub use event::{EventPage, EventQuery, EventRecord, EventsOf};
 pub use filter::Filter;
 pub use fingerprint::{FINGERPRINT_VERSION, fingerprint};
+pub use hand::{
+    CLOSED_ABANDONED, CLOSED_BY_HAND, CLOSED_DISCARDED, CLOSED_GONE, CLOSED_RECOVERED, Edit, Edited, MAX_ACTOR_NAME,
+    MAX_ACTOR_REASON,
+};
 pub use handover::{AsyncSink, BlockingSink, Closed};
 pub use letter::{DeadLetter, Payload};
 pub use losses::{give_back_losses, lose, lost, take_losses};
@@ -36,6 +47,7 @@ pub use memory::MemoryStore;
 pub use page::{Cursor, LOOK_AT, Order, Page, PageRequest};
 pub use record::{AttemptOutcome, DEFAULT_SCOPE, HistoryEntry, LetterDetail, LetterRow, MAX_CRASHES, MAX_REPLAYS};
 pub use replay::{IntoReplayError, ReplayError, ReplayJob, ReplayReport, Replayer, Skipped, Stopper};
+pub use revision::{Revision, RevisionSource};
 pub use rules::{KnownPayload, PayloadStep, lease_end};
 pub use scope::{ReplayScope, Scoped, hand_over};
 pub use sink::{DeadLetterSink, Parking, Ticket};

@@ -79,6 +79,12 @@ pub struct LetterRow {
     pub last_seen: SystemTime,
     /// When it was closed; present exactly in closed states.
     pub closed_at: Option<SystemTime>,
+    /// Who closed it; present in closed states.
+    pub closed_by: Option<String>,
+    /// How it was closed, in one word: `recovered` by a replay or `resolved_by_hand`, `discarded` by an operator or `gone`
+    /// by a replay's answer, `abandoned`. What the operator said stands in the
+    /// [event](crate::dead_letter::DeadLetterStore::events).
+    pub closed_reason: Option<String>,
     /// The revision a replay uses, from 1; 0 without a payload.
     pub payload_revision: u32,
     /// The payload's size in bytes, as JSON; `None` without one.
@@ -86,7 +92,8 @@ pub struct LetterRow {
     /// Why the newest payload could not be serialised; `None` where it could. A replay then uses an older one, where there
     /// is one.
     pub payload_error: Option<String>,
-    /// The stored payload is not what the job was called with (redacted): replay skips it unless forced.
+    /// The stored payload is not what the job was called with (redacted): replay skips it until
+    /// it is edited, or forced.
     pub payload_altered: bool,
     /// Reserved: letters of one key are to be replayed in order.
     pub sequence_key: Option<String>,
@@ -126,6 +133,8 @@ impl LetterRow {
             first_seen: SystemTime::UNIX_EPOCH,
             last_seen: SystemTime::UNIX_EPOCH,
             closed_at: None,
+            closed_by: None,
+            closed_reason: None,
             payload_revision: 0,
             payload_size: None,
             payload_error: None,

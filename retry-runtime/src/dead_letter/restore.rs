@@ -1,6 +1,6 @@
 //! The operator's way back for a closed letter.
 
-use crate::dead_letter::{LetterRow, LetterState, MAX_CRASHES};
+use crate::dead_letter::{LetterRow, MAX_CRASHES};
 use crate::error::{StoreError, StoreErrorKind};
 
 impl LetterRow {
@@ -32,10 +32,7 @@ impl LetterRow {
         if self.crashes >= self.max_crashes {
             self.max_crashes = self.crashes.saturating_add(MAX_CRASHES);
         }
-        self.state = LetterState::Parked;
-        self.closed_at = None;
-        self.replay_after = None;
-        self.fence += 1;
+        self.open();
         Ok(())
     }
 }
@@ -43,6 +40,7 @@ impl LetterRow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dead_letter::LetterState;
     use std::time::UNIX_EPOCH;
 
     fn closed(state: LetterState, replays: u32, crashes: u32) -> LetterRow {

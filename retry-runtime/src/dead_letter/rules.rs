@@ -7,8 +7,9 @@ use std::time::{Duration, SystemTime};
 
 use crate::clock;
 use crate::dead_letter::{
-    AttemptOutcome, ClaimRequest, DeadLetter, Failure, Finish, HistoryEntry, LetterRow, LetterState, MAX_CRASHES,
-    MAX_REPLAYS, Payload, Release, ReplayOutcome, fingerprint, replay_backoff, whole_millis,
+    Actor, AttemptOutcome, CLOSED_ABANDONED, CLOSED_GONE, CLOSED_RECOVERED, ClaimRequest, DeadLetter, Failure, Finish,
+    HistoryEntry, LetterRow, LetterState, MAX_CRASHES, MAX_REPLAYS, Payload, Release, ReplayOutcome, fingerprint,
+    replay_backoff, whole_millis,
 };
 use crate::error::{StoreError, StoreErrorKind};
 use crate::stop::StopReason;
@@ -129,12 +130,12 @@ impl LetterRow {
         self.state == LetterState::Replaying && self.fence == fence
     }
 
-    /// Writes a replay's result.
+    /// Writes a replay's result. `actor` is who closed the letter, where it closes it.
     ///
     /// # Errors
     /// `StaleLease` when the fence is not the running replay's: nothing is changed, and the store records
     /// [`Finish::entries`] as late.
-    pub fn finish(&mut self, result: &Finish, now: SystemTime) -> Result<(), StoreError> {
+    pub fn finish(&mut self, result: &Finish, actor: &Actor, now: SystemTime) -> Result<(), StoreError> {
         self.check_held(result.fence)?;
         self.attempts = self.attempts.saturating_add(u64::from(result.attempts));
         self.replays = self.replays.saturating_add(1);
@@ -143,10 +144,10 @@ impl LetterRow {
         match &result.outcome {
             // A live call failed meanwhile: its failure is still owed.
             ReplayOutcome::Recovered | ReplayOutcome::Gone(_) if failed_again => {}
-            ReplayOutcome::Recovered => self.close(LetterState::Recovered, now),
+            ReplayOutcome::Recovered => self.close(LetterState::Recovered, CLOSED_RECOVERED, actor, now),
             ReplayOutcome::Gone(failure) => {
                 self.fail(&Failure { reason: StopReason::Gone, ..failure.clone() });
-                self.close(LetterState::Discarded, now);
+                self.close(LetterState::Discarded, CLOSED_GONE, actor, now);
             }
             ReplayOutcome::Failed(failure) => {
                 self.not_before = self.not_before.max(failure.not_before.map(whole_millis));
@@ -154,7 +155,7 @@ impl LetterRow {
                 self.last_seen = now;
                 self.fail(failure);
                 if self.replays >= self.max_replays {
-                    self.close(LetterState::Abandoned, now);
+                    self.close(LetterState::Abandoned, CLOSED_ABANDONED, actor, now);
                 } else {
                     self.replay_after = Some(lease_end(now, replay_backoff(self.replays)));
                 }
@@ -198,15 +199,16 @@ impl LetterRow {
         self.state == LetterState::Replaying && self.lease_until.is_none_or(|end| end < now)
     }
 
-    /// Takes back a lease that has run out: a crash, which is an attempt too. Returns what goes into the history.
-    pub fn reap(&mut self, now: SystemTime) -> HistoryEntry {
+    /// Takes back a lease that has run out: a crash, which is an attempt too. Returns what goes into the history. `actor` is
+    /// who closed the letter, where this crash was one too many.
+    pub fn reap(&mut self, actor: &Actor, now: SystemTime) -> HistoryEntry {
         self.crashes = self.crashes.saturating_add(1);
         self.attempts = self.attempts.saturating_add(1);
         let owner = self.owner.take().unwrap_or_default();
         let message = format!("the lease of {owner} ran out");
         self.leave_replay();
         if self.crashes >= self.max_crashes {
-            self.close(LetterState::Abandoned, now);
+            self.close(LetterState::Abandoned, CLOSED_ABANDONED, actor, now);
         }
         HistoryEntry::bare(self.fence, AttemptOutcome::Crashed, now, message)
     }
@@ -234,7 +236,7 @@ impl LetterRow {
             fingerprint(&self.kind, failure.class.as_deref(), &failure.error_type, &failure.error_message);
     }
 
-    fn point_to(&mut self, revision: u32, json: &str) {
+    pub(super) fn point_to(&mut self, revision: u32, json: &str) {
         self.payload_revision = revision;
         self.payload_size = Some(json.len() as u64);
         self.payload_altered = false;
@@ -242,12 +244,20 @@ impl LetterRow {
 
     /// A new failure of a closed job: open, with a renewed allowance, and no result of an earlier replay is taken.
     fn reopen(&mut self) {
+        self.open();
+        // An operator's larger grant stays.
+        self.max_replays = self.max_replays.max(self.replays.saturating_add(MAX_REPLAYS));
+        self.max_crashes = self.max_crashes.max(self.crashes.saturating_add(MAX_CRASHES));
+    }
+
+    /// Parks a closed letter.
+    pub(super) fn open(&mut self) {
         self.state = LetterState::Parked;
         self.closed_at = None;
-        self.fence += 1;
+        self.closed_by = None;
+        self.closed_reason = None;
         self.replay_after = None;
-        self.max_replays = self.replays.saturating_add(MAX_REPLAYS);
-        self.max_crashes = self.crashes.saturating_add(MAX_CRASHES);
+        self.fence += 1;
     }
 
     fn leave_replay(&mut self) {
@@ -257,9 +267,11 @@ impl LetterRow {
         self.failed_again = false;
     }
 
-    fn close(&mut self, state: LetterState, now: SystemTime) {
+    pub(super) fn close(&mut self, state: LetterState, why: &str, actor: &Actor, now: SystemTime) {
         self.state = state;
         self.closed_at = Some(now);
+        self.closed_by = Some(actor.bounded().name);
+        self.closed_reason = Some(why.to_owned());
         self.replay_after = None;
         if !state.is_owed() {
             self.not_before = None;
@@ -300,6 +312,7 @@ pub fn lease_end(now: SystemTime, span: Duration) -> SystemTime {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dead_letter::Edit;
     use proptest::prelude::*;
     use std::time::UNIX_EPOCH;
 
@@ -373,24 +386,28 @@ mod tests {
 
         // D2, D13: whatever happens, allowances only grow, counts only rise, and a late fence never holds.
         #[test]
-        fn counts_and_fences_only_rise(verbs in proptest::collection::vec(0..7_u8, 1..60)) {
+        fn counts_and_fences_only_rise(verbs in proptest::collection::vec(0..10_u8, 1..60)) {
             let (mut row, _) = LetterRow::first(&parking(0, 1, 1));
             let request = ClaimRequest::new(["fetch"], "tester");
+            let actor = Actor::new("tester", "by hand");
             let mut now = UNIX_EPOCH;
             for verb in verbs {
                 now += Duration::from_secs(61);
                 let before = row.clone();
                 match verb {
-                    0 => drop(row.merge(&parking(now.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()), 1, 1), KnownPayload::default(), now)),
+                    0 => drop(row.merge(&parking(now.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()), 1, 1), KnownPayload { highest: row.payload_revision, ..KnownPayload::default() }, now)),
                     1 if row.state == LetterState::Parked => row.claim(&request, now),
-                    2 => drop(row.finish(&Finish::new("", row.fence, ReplayOutcome::Recovered), now)),
+                    2 => drop(row.finish(&Finish::new("", row.fence, ReplayOutcome::Recovered), &actor, now)),
                     3 => {
                         let failure = Failure::new(StopReason::Permanent, crate::Disposition::Permanent, "no");
-                        drop(row.finish(&Finish::new("", row.fence, ReplayOutcome::Failed(failure)), now));
+                        drop(row.finish(&Finish::new("", row.fence, ReplayOutcome::Failed(failure)), &actor, now));
                     }
-                    4 if row.is_expired(now) => drop(row.reap(now)),
+                    4 if row.is_expired(now) => drop(row.reap(&actor, now)),
                     5 => drop(row.release(Release::Forced)),
                     6 => drop(row.restore(1)),
+                    7 => drop(row.discard(&actor, now)),
+                    8 => drop(row.resolve(&actor, now)),
+                    9 => drop(row.edit(&Edit::new("", row.payload_revision, "2"), row.payload_revision)),
                     _ => {}
                 }
                 let counts = |row: &LetterRow| [row.attempts, row.parkings, row.fence, row.replays.into(), row.crashes.into()];
@@ -400,6 +417,8 @@ mod tests {
                 prop_assert!(row.crashes <= row.max_crashes);
                 prop_assert_eq!(row.state == LetterState::Replaying, row.lease_until.is_some());
                 prop_assert_eq!(row.state.is_closed(), row.closed_at.is_some());
+                prop_assert_eq!(row.state.is_closed(), row.closed_by.is_some() && row.closed_reason.is_some());
+                prop_assert!(row.payload_revision >= before.payload_revision);
                 prop_assert!(!row.is_held(row.fence.wrapping_sub(1)));
             }
         }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::dead_letter::{
-    Actor, Aggregate, ClaimRequest, Claimed, DeadLetterSink, Filter, Finish, Group, LetterDetail, LetterRow, Page,
-    PageRequest, Release, Summary,
+    Actor, Aggregate, ClaimRequest, Claimed, DeadLetterSink, Edit, Edited, EventPage, EventQuery, Filter, Finish,
+    Group, LetterDetail, LetterRow, Page, PageRequest, Release, Revision, Summary,
 };
 use crate::error::StoreError;
 
@@ -88,6 +88,29 @@ pub trait DeadLetterStore: DeadLetterSink {
         actor: Actor,
     ) -> BoxFuture<'_, Result<LetterRow, StoreError>>;
 
+    /// Discards a parked or abandoned letter: it is owed no more. Soft: payload and history stay until retention takes them,
+    /// and [`restore`](Self::restore) brings it back. [`LetterRow::discard`] is the rule.
+    fn discard(&self, letter_id: String, actor: Actor) -> BoxFuture<'_, Result<LetterRow, StoreError>>;
+
+    /// Closes a parked or abandoned letter whose work was done in another way: `recovered`, with
+    /// [`closed_reason`](LetterRow::closed_reason) `resolved_by_hand`, so that it is never taken for a replay's success. The
+    /// actor must give a reason. [`LetterRow::resolve`] is the rule.
+    fn resolve(&self, letter_id: String, actor: Actor) -> BoxFuture<'_, Result<LetterRow, StoreError>>;
+
+    /// Gives a letter another payload, as a new revision: what was there stays. The idempotency key follows the revision.
+    /// The same payload, byte for byte, changes nothing and says so. [`Edit::check`] and [`LetterRow::edit`] are the rules;
+    /// [`PayloadDiff`](crate::dead_letter::PayloadDiff) shows what an edit changes.
+    ///
+    /// `Invalid` for what is not JSON; `Conflict` for a letter that is being replayed, or that has another revision by now.
+    fn edit(&self, edit: Edit, actor: Actor) -> BoxFuture<'_, Result<Edited, StoreError>>;
+
+    /// Every payload the letter ever had, in order; none for a letter that is not there.
+    fn revisions(&self, letter_id: String) -> BoxFuture<'_, Result<Vec<Revision>, StoreError>>;
+
+    /// One page of the audit: what happened to letters and to the store. Every change of a letter's state writes exactly one
+    /// event, and so does every edit and every late result. Keyset pages, as of letters.
+    fn events(&self, query: EventQuery) -> BoxFuture<'_, Result<EventPage, StoreError>>;
+
     /// Takes back the leases that have run out: each counts as a crash. Also done at every claim.
     fn reap(&self, actor: Actor) -> BoxFuture<'_, Result<Vec<LetterRow>, StoreError>>;
 
@@ -133,6 +156,21 @@ macro_rules! through {
             }
             fn restore(&self, letter_id: String, more_replays: u32, actor: Actor) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
                 (**self).restore(letter_id, more_replays, actor)
+            }
+            fn discard(&self, letter_id: String, actor: Actor) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
+                (**self).discard(letter_id, actor)
+            }
+            fn resolve(&self, letter_id: String, actor: Actor) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
+                (**self).resolve(letter_id, actor)
+            }
+            fn edit(&self, edit: Edit, actor: Actor) -> BoxFuture<'_, Result<Edited, StoreError>> {
+                (**self).edit(edit, actor)
+            }
+            fn revisions(&self, letter_id: String) -> BoxFuture<'_, Result<Vec<Revision>, StoreError>> {
+                (**self).revisions(letter_id)
+            }
+            fn events(&self, query: EventQuery) -> BoxFuture<'_, Result<EventPage, StoreError>> {
+                (**self).events(query)
             }
             fn reap(&self, actor: Actor) -> BoxFuture<'_, Result<Vec<LetterRow>, StoreError>> {
                 (**self).reap(actor)

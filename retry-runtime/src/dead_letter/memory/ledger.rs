@@ -41,13 +41,16 @@ impl AttemptLedger for MemoryStore {
         })
     }
 
-    fn reset(&self, key: LedgerKey, _actor: Actor) -> BoxFuture<'_, Result<Option<LedgerEntry>, StoreError>> {
+    fn reset(&self, key: LedgerKey, actor: Actor) -> BoxFuture<'_, Result<Option<LedgerEntry>, StoreError>> {
         later(move || {
             let now = self.clock.now();
-            Ok(self.lock().ledger.get_mut(&key).map(|entry| {
-                entry.reset(now);
-                entry.clone()
-            }))
+            let mut state = self.lock();
+            let Some(entry) = state.ledger.get_mut(&key) else { return Ok(None) };
+            let detail = format!("{key}: was {} after {} attempts", entry.status.as_str(), entry.attempts);
+            entry.reset(now);
+            let entry = entry.clone();
+            state.note("ledger_reset", &actor, &detail, now);
+            Ok(Some(entry))
         })
     }
 }

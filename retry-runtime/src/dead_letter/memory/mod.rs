@@ -1,7 +1,9 @@
 //! A store in memory: for tests, and for programs whose dead letters need not outlive them.
 
+mod audit;
 mod counters;
 mod doctor;
+mod hand;
 mod ledger;
 
 use std::collections::{BTreeMap, HashMap};
@@ -12,13 +14,15 @@ use std::time::{Duration, SystemTime};
 use crate::counters::{Day, Threshold};
 use crate::dead_letter::{
     Actor, Aggregate, BoxFuture, Capabilities, ClaimRequest, Claimed, Cursor, DeadLetter, DeadLetterSink,
-    DeadLetterStore, Filter, Finish, Group, HistoryEntry, KnownPayload, LetterDetail, LetterRow, Order, Page,
-    PageRequest, Parking, Payload, PayloadStep, Release, StoreClock, Summary, Ticket,
+    DeadLetterStore, Edit, Edited, EventPage, EventQuery, EventRecord, Filter, Finish, Group, HistoryEntry,
+    KnownPayload, LetterDetail, LetterRow, LetterState, Order, Page, PageRequest, Parking, Payload, PayloadStep,
+    Release, Revision, RevisionSource, StoreClock, Summary, Ticket,
 };
 use crate::error::{StoreError, StoreErrorKind};
 use crate::id::Id;
 use crate::ledger::{LedgerEntry, LedgerKey};
 use crate::reply::Reply;
+use crate::stop::StopReason;
 
 /// Dead letters, ledger and daily counters in memory, by the same rules as a durable store. Gone with the process.
 ///
@@ -52,12 +56,13 @@ struct State {
     ledger: BTreeMap<LedgerKey, LedgerEntry>,
     daily: BTreeMap<(String, Day, String), u64>,
     thresholds: BTreeMap<(String, String), Threshold>,
+    events: Vec<EventRecord>,
 }
 
 struct Stored {
     row: LetterRow,
     /// Revisions 1, 2, ...
-    payloads: Vec<String>,
+    payloads: Vec<Revision>,
     history: Vec<HistoryEntry>,
     /// This process answers for the lease; it ends with the process, and so does the store.
     kept_alive: bool,
@@ -83,24 +88,30 @@ impl MemoryStore {
 impl Stored {
     fn payload(&self) -> Payload {
         match (self.row.payload_revision.checked_sub(1), &self.row.payload_error) {
-            (Some(index), _) => self.payloads.get(index as usize).cloned().map_or(Payload::None, Payload::Json),
+            (Some(index), _) => self.payloads.get(index as usize).map_or(Payload::None, |kept| kept.payload.clone()),
             (None, Some(why)) => Payload::Unserializable(why.clone()),
             (None, None) => Payload::None,
         }
     }
 
     fn known(&self, payload: &Payload) -> KnownPayload {
-        let Payload::Json(json) = payload else { return KnownPayload::default() };
+        if !matches!(payload, Payload::Json(_)) {
+            return KnownPayload::default();
+        }
         KnownPayload {
-            highest: u32::try_from(self.payloads.len()).unwrap_or(u32::MAX),
-            is_current: matches!(self.payload(), Payload::Json(current) if current == *json),
-            is_known: self.payloads.contains(json),
+            highest: self.highest_revision(),
+            is_current: self.payload() == *payload,
+            is_known: self.payloads.iter().any(|kept| kept.payload == *payload),
         }
     }
 
-    fn take_payload(&mut self, step: PayloadStep, payload: Payload) {
-        if let (PayloadStep::Add { .. }, Payload::Json(json)) = (step, payload) {
-            self.payloads.push(json);
+    fn highest_revision(&self) -> u32 {
+        u32::try_from(self.payloads.len()).unwrap_or(u32::MAX)
+    }
+
+    fn take_payload(&mut self, step: PayloadStep, payload: Payload, now: SystemTime) {
+        if let (PayloadStep::Add { revision }, Payload::Json(json)) = (step, payload) {
+            self.payloads.push(Revision::new(revision, RevisionSource::Park, now, json));
         }
     }
 }
@@ -117,17 +128,23 @@ impl State {
         let known = self.by_job.get(&job).and_then(|seq| self.letters.get_mut(seq));
         let letter_id = if let Some(stored) = known {
             let known = stored.known(&letter.payload);
+            let before = stored.row.state;
             let step = stored.row.merge(&letter, known, now);
             stored.history.extend(history);
-            stored.take_payload(step, letter.payload);
-            stored.row.letter_id.clone()
+            stored.take_payload(step, letter.payload, now);
+            let row = stored.row.clone();
+            let reopened = before.is_closed() && row.state == LetterState::Parked;
+            let what = if reopened { "reopened" } else { "parked" };
+            self.happened(what, &row, Some(before), &parker(letter.reason), "", now);
+            row.letter_id
         } else {
             self.last_seq += 1;
             let seq = self.last_seq;
             let letter_id = first.letter_id.clone();
             let row = LetterRow { seq, ..first };
+            self.happened("parked", &row, None, &parker(letter.reason), "", now);
             let mut stored = Stored { row, payloads: Vec::new(), history: history.collect(), kept_alive: false };
-            stored.take_payload(step, letter.payload);
+            stored.take_payload(step, letter.payload, now);
             self.letters.insert(seq, stored);
             self.by_job.insert(job, seq);
             self.by_id.insert(letter_id.clone(), seq);
@@ -144,19 +161,23 @@ impl State {
             .ok_or_else(|| StoreError::new(StoreErrorKind::Invalid, format!("no letter `{letter_id}` in this store")))
     }
 
-    fn reap(&mut self, now: SystemTime) -> Vec<LetterRow> {
+    fn reap(&mut self, actor: &Actor, now: SystemTime) -> Vec<LetterRow> {
         let expired = self.letters.values_mut().filter(|stored| !stored.kept_alive && stored.row.is_expired(now));
-        expired
+        let reaped: Vec<_> = expired
             .map(|stored| {
-                let entry = stored.row.reap(now);
+                let entry = stored.row.reap(actor, now);
                 stored.history.push(entry);
                 stored.row.clone()
             })
-            .collect()
+            .collect();
+        for row in &reaped {
+            self.happened("lease_expired", row, Some(LetterState::Replaying), actor, "", now);
+        }
+        reaped
     }
 
-    fn claim(&mut self, request: &ClaimRequest, now: SystemTime) -> Vec<Claimed> {
-        self.reap(now);
+    fn claim(&mut self, request: &ClaimRequest, actor: &Actor, now: SystemTime) -> Vec<Claimed> {
+        self.reap(actor, now);
         let mut due: Vec<_> = self.letters.values().filter(|stored| request.takes(&stored.row, now)).collect();
         due.sort_by_key(|stored| (stored.row.not_before, stored.row.seq));
         let due: Vec<u64> = due.into_iter().take(request.limit as usize).map(|stored| stored.row.seq).collect();
@@ -168,30 +189,45 @@ impl State {
                 claimed.push(Claimed::new(stored.row.clone(), stored.payload()));
             }
         }
+        for Claimed { row, .. } in &claimed {
+            self.happened("claimed", row, Some(LetterState::Parked), actor, &request.owner, now);
+        }
         claimed
     }
 
-    fn finish(&mut self, result: &Finish, now: SystemTime) -> Result<LetterRow, StoreError> {
+    fn finish(&mut self, result: &Finish, actor: &Actor, now: SystemTime) -> Result<LetterRow, StoreError> {
         let stored = self.letter(&result.letter_id)?;
+        let before = stored.row.state;
         let entries = result.entries(now);
-        match stored.row.finish(result, now) {
+        let finished = stored.row.finish(result, actor, now);
+        let row = stored.row.clone();
+        match finished {
             Ok(()) => {
                 stored.kept_alive = false;
                 stored.history.extend(entries);
-                Ok(stored.row.clone())
+                self.happened("replayed", &row, Some(before), actor, result.outcome.as_str(), now);
+                Ok(row)
             }
             Err(stale) => {
                 stored.history.extend(entries.into_iter().map(HistoryEntry::late));
+                self.happened("late_result", &row, Some(before), actor, result.outcome.as_str(), now);
                 Err(stale)
             }
         }
     }
 
-    fn release(&mut self, letter_id: &str, release: Release) -> Result<LetterRow, StoreError> {
-        let stored = self.letter(letter_id)?;
-        stored.row.release(release)?;
-        stored.kept_alive = false;
-        Ok(stored.row.clone())
+    fn release(
+        &mut self,
+        letter_id: &str,
+        release: Release,
+        actor: &Actor,
+        now: SystemTime,
+    ) -> Result<LetterRow, StoreError> {
+        self.by_hand(letter_id, "released", release.as_str(), actor, now, |stored| {
+            stored.row.release(release)?;
+            stored.kept_alive = false;
+            Ok(())
+        })
     }
 
     fn list(&self, filter: &Filter, page: &PageRequest) -> Page {
@@ -251,6 +287,11 @@ impl DeadLetterSink for MemoryStore {
     }
 }
 
+/// Who parks: the program itself, because a call ended so.
+fn parker(reason: StopReason) -> Actor {
+    Actor::new("this program", reason.as_str())
+}
+
 /// The work of one verb, done when the future is first polled.
 fn later<'a, T: Send + 'a>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'a,
@@ -295,15 +336,15 @@ impl DeadLetterStore for MemoryStore {
         later(move || Ok(self.lock().aggregate(&question)))
     }
 
-    fn claim(&self, request: ClaimRequest, _actor: Actor) -> BoxFuture<'_, Result<Vec<Claimed>, StoreError>> {
+    fn claim(&self, request: ClaimRequest, actor: Actor) -> BoxFuture<'_, Result<Vec<Claimed>, StoreError>> {
         later(move || {
             request.check()?;
-            Ok(self.lock().claim(&request, self.clock.now()))
+            Ok(self.lock().claim(&request, &actor, self.clock.now()))
         })
     }
 
-    fn finish(&self, result: Finish, _actor: Actor) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
-        later(move || self.lock().finish(&result, self.clock.now()))
+    fn finish(&self, result: Finish, actor: Actor) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
+        later(move || self.lock().finish(&result, &actor, self.clock.now()))
     }
 
     fn extend(&self, letter_id: String, fence: u64, lease: Duration) -> BoxFuture<'_, Result<SystemTime, StoreError>> {
@@ -314,32 +355,51 @@ impl DeadLetterStore for MemoryStore {
         &self,
         letter_id: String,
         release: Release,
-        _actor: Actor,
+        actor: Actor,
     ) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
-        later(move || self.lock().release(&letter_id, release))
+        later(move || self.lock().release(&letter_id, release, &actor, self.clock.now()))
     }
 
     fn restore(
         &self,
         letter_id: String,
         more_replays: u32,
-        _actor: Actor,
+        actor: Actor,
     ) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
+        later(move || self.lock().restore(&letter_id, more_replays, &actor, self.clock.now()))
+    }
+
+    fn discard(&self, letter_id: String, actor: Actor) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
+        later(move || self.lock().discard(&letter_id, &actor, self.clock.now()))
+    }
+
+    fn resolve(&self, letter_id: String, actor: Actor) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
+        later(move || self.lock().resolve(&letter_id, &actor, self.clock.now()))
+    }
+
+    fn edit(&self, edit: Edit, actor: Actor) -> BoxFuture<'_, Result<Edited, StoreError>> {
         later(move || {
-            let mut state = self.lock();
-            let row = &mut state.letter(&letter_id)?.row;
-            row.restore(more_replays)?;
-            Ok(row.clone())
+            edit.check()?;
+            self.lock().edit(edit, &actor, self.clock.now())
         })
     }
 
-    fn reap(&self, _actor: Actor) -> BoxFuture<'_, Result<Vec<LetterRow>, StoreError>> {
-        later(move || Ok(self.lock().reap(self.clock.now())))
+    fn revisions(&self, letter_id: String) -> BoxFuture<'_, Result<Vec<Revision>, StoreError>> {
+        later(move || Ok(self.lock().letter(&letter_id).map_or_else(|_| Vec::new(), |stored| stored.payloads.clone())))
+    }
+
+    fn events(&self, query: EventQuery) -> BoxFuture<'_, Result<EventPage, StoreError>> {
+        later(move || Ok(self.lock().audit(&query)))
+    }
+
+    fn reap(&self, actor: Actor) -> BoxFuture<'_, Result<Vec<LetterRow>, StoreError>> {
+        later(move || Ok(self.lock().reap(&actor, self.clock.now())))
     }
 
     fn give_back(&self, letter_id: &str, fence: u64) {
         // A stale fence has nothing to give back.
-        let _released = self.lock().release(letter_id, Release::Held { fence });
+        let actor = Actor::new("store", "given back");
+        let _released = self.lock().release(letter_id, Release::Held { fence }, &actor, self.clock.now());
     }
 }
 
@@ -357,7 +417,6 @@ const _: fn() = || {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stop::StopReason;
 
     // D1: the parkings of a letter that is gone stay known, so that an old spill line brings nothing back.
     #[test]

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use super::run::PAGE;
 use super::{ReplayReport, Replayer};
-use crate::dead_letter::{Filter, LetterRow, LetterState, Order, PageRequest};
+use crate::dead_letter::{Actor, Filter, LetterRow, LetterState, Order, PageRequest};
 use crate::error::StoreError;
 
 /// Takes back the leases that have ended (D15). Letters that were abandoned by that are reported as such, unless this run
@@ -50,7 +50,8 @@ pub(super) async fn look_under_way(with: &Replayer, report: &mut ReplayReport) -
 pub(super) fn becomes(row: &LetterRow, now: SystemTime) -> Option<LetterState> {
     row.is_expired(now).then(|| {
         let mut row = row.clone();
-        row.reap(now);
+        // Who takes it back does not matter to its state.
+        row.reap(&Actor::new("", ""), now);
         row.state
     })
 }

@@ -8,15 +8,18 @@
 //! use retry_runtime::testing::conformance;
 //!
 //! conformance::store(MemoryStore::with_clock).assert_passed();
+//! conformance::audit(MemoryStore::with_clock).assert_passed();
 //! conformance::ledger(MemoryStore::with_clock).assert_passed();
 //! conformance::counters(MemoryStore::with_clock).assert_passed();
 //! ```
 
 mod agreement;
+mod audit;
 mod books;
 mod bounded;
 mod counters;
 mod doctor;
+mod hand;
 mod ledger;
 mod lifecycle;
 mod model;
@@ -62,6 +65,7 @@ pub fn store<S: DeadLetterStore>(mut make: impl FnMut(StoreClock) -> S) -> Repor
     ] {
         report.extend(run(checks, || Bench::new(&mut make)));
     }
+    report.extend(letters(make));
     report
 }
 
@@ -72,6 +76,20 @@ pub fn store<S: DeadLetterStore>(mut make: impl FnMut(StoreClock) -> S) -> Repor
 /// What differed.
 pub fn filters<S: DeadLetterStore>(make: impl FnOnce(StoreClock) -> S, seed: u64) -> Result<(), String> {
     agreement::filters_agree(&Bench::new(make), seed)
+}
+
+/// Checks only what operators do to one letter, and the audit of all changes: a part of [`store`].
+pub fn letters<S: DeadLetterStore>(mut make: impl FnMut(StoreClock) -> S) -> Report {
+    let mut report = Report::of(Vec::new());
+    for checks in [hand::checks(), audit::checks()] {
+        report.extend(run(checks, || Bench::new(&mut make)));
+    }
+    report
+}
+
+/// Checks that a store which is a ledger too writes down what operators do to it.
+pub fn audit<S: DeadLetterStore + AttemptLedger>(mut make: impl FnMut(StoreClock) -> S) -> Report {
+    run(audit::ledger_checks(), || Bench::new(&mut make))
 }
 
 /// Checks an attempt ledger. `make` gives a fresh, empty ledger on the clock.

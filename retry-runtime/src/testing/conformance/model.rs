@@ -7,8 +7,8 @@ use super::support::{
     Bench, Check, LEASE, attempt, checks, demand, done, failure, letter, parked, same, seconds, usual_claim,
 };
 use crate::dead_letter::{
-    Actor, ClaimRequest, DeadLetter, DeadLetterSink, DeadLetterStore, Filter, Finish, LetterDetail, LetterState,
-    MemoryStore, Payload, Release, ReplayOutcome,
+    Actor, ClaimRequest, DeadLetter, DeadLetterSink, DeadLetterStore, Edit, EventPage, EventQuery, EventRecord, Filter,
+    Finish, LetterDetail, LetterState, MemoryStore, Payload, Release, ReplayOutcome,
 };
 use crate::error::{StoreError, StoreErrorKind};
 use crate::stop::StopReason;
@@ -72,7 +72,7 @@ fn one_step<S: DeadLetterStore>(
     known: &mut Known,
 ) -> Result<&'static str, String> {
     let actor = || Actor::new("walk", "");
-    match dice.roll(13) {
+    match dice.roll(16) {
         0..=2 => {
             let sent = match &known.sent {
                 // The same parking again.
@@ -133,6 +133,7 @@ fn one_step<S: DeadLetterStore>(
             both("restore", theirs.map(|row| row.state), ours.map(|row| row.state))?;
             Ok("restore")
         }
+        11..=13 => by_hand(bench, model, dice, known),
         _ => {
             bench.time.advance(match dice.roll(4) {
                 0 => Duration::from_millis(1),
@@ -147,6 +148,41 @@ fn one_step<S: DeadLetterStore>(
             Ok("time")
         }
     }
+}
+
+/// What an operator may do to a letter of any state.
+fn by_hand<S: DeadLetterStore>(
+    bench: &Bench<S>,
+    model: &MemoryStore,
+    dice: &mut Dice,
+    known: &Known,
+) -> Result<&'static str, String> {
+    let Some((there, here)) = &known.ids else { return Ok("nothing") };
+    // Sometimes without the reason that one of them wants.
+    let actor = Actor::new("walk", if dice.roll(4) == 0 { "" } else { "seen" });
+    let (what, theirs, ours) = match dice.roll(5) {
+        0 => (
+            "discard",
+            attempt(bench.store.discard(there.clone(), actor.clone()))?.map(drop),
+            attempt(model.discard(here.clone(), actor))?.map(drop),
+        ),
+        1 => (
+            "resolve",
+            attempt(bench.store.resolve(there.clone(), actor.clone()))?.map(drop),
+            attempt(model.resolve(here.clone(), actor))?.map(drop),
+        ),
+        _ => {
+            let newest = done(model.get(here.clone()))?.map_or(0, |detail| detail.row.payload_revision);
+            let base = newest.saturating_sub(u32::try_from(dice.roll(4) / 3).unwrap_or(0));
+            let payload = format!("{{\"n\":{}}}", dice.roll(4));
+            let theirs = attempt(bench.store.edit(Edit::new(there, base, &payload), actor.clone()))?;
+            let ours = attempt(model.edit(Edit::new(here, base, payload), actor))?;
+            both("whether the edit changed something", theirs.map(|e| e.is_changed), ours.map(|e| e.is_changed))?;
+            return Ok("edit");
+        }
+    };
+    both(what, theirs, ours)?;
+    Ok(what)
 }
 
 fn random_letter<S>(bench: &Bench<S>, dice: &mut Dice, name: &str) -> DeadLetter {
@@ -205,5 +241,17 @@ fn agree<S: DeadLetterStore>(bench: &Bench<S>, model: &MemoryStore, known: &Know
     same("row", &theirs.row, &wanted)?;
     same("payload", &theirs.payload, &payload)?;
     same("revisions", theirs.revisions, revisions)?;
-    same("history", &theirs.history, &history)
+    same("history", &theirs.history, &history)?;
+    let payloads = done(bench.store.revisions(there.clone()))?;
+    same("every payload", payloads, done(model.revisions(here.clone()))?)?;
+    let told = |events: EventPage| {
+        let one = |event: EventRecord| {
+            // Who parked is the program, which a store names as it likes.
+            let who = event.actor.filter(|_| event.what != "parked" && event.what != "reopened");
+            (event.what, who, event.reason, event.before, event.after, event.detail, event.at)
+        };
+        events.events.into_iter().map(one).collect::<Vec<_>>()
+    };
+    let of = |id: &String| EventQuery::letter(id).limit(1_000);
+    same("events", told(done(bench.store.events(of(there)))?), told(done(model.events(of(here)))?))
 }

@@ -1,0 +1,45 @@
+//! The events of the store in memory: as many as there were.
+
+use std::time::SystemTime;
+
+use super::State;
+use crate::dead_letter::{Actor, EventPage, EventQuery, EventRecord, LetterRow, LetterState};
+
+impl State {
+    /// Writes down what happened to a letter. `row` is the letter after it.
+    pub(super) fn happened(
+        &mut self,
+        what: &str,
+        row: &LetterRow,
+        before: Option<LetterState>,
+        actor: &Actor,
+        detail: &str,
+        now: SystemTime,
+    ) {
+        self.note(what, actor, detail, now);
+        if let Some(event) = self.events.last_mut() {
+            event.letter_id = Some(row.letter_id.clone());
+            (event.before, event.after) = (before, Some(row.state));
+        }
+    }
+
+    /// Writes down what happened to the store.
+    pub(super) fn note(&mut self, what: &str, actor: &Actor, detail: &str, now: SystemTime) {
+        let Actor { name, reason } = actor.bounded();
+        let mut event = EventRecord::new(self.events.len() as u64 + 1, crate::dead_letter::whole_millis(now), what);
+        (event.actor, event.reason) = (Some(name), Some(reason));
+        detail.clone_into(&mut event.detail);
+        self.events.push(event);
+    }
+
+    pub(super) fn audit(&self, query: &EventQuery) -> EventPage {
+        let wanted = (query.limit as usize).saturating_add(1);
+        let asked = self.events.iter().filter(|event| query.takes(event));
+        let events = if query.oldest_first {
+            asked.take(wanted).cloned().collect()
+        } else {
+            asked.rev().take(wanted).cloned().collect()
+        };
+        EventPage::of(events, query.limit)
+    }
+}
