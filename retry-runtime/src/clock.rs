@@ -1,5 +1,6 @@
 //! The one place that reads the time.
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 
 /// The monotonic clock: tokio's where it is there, so that a paused clock is followed, else the system's.
@@ -13,6 +14,19 @@ pub(crate) fn monotonic() -> Instant {
     #[cfg(feature = "test-util")]
     let now = now.checked_add(crate::testing::virtual_elapsed()).unwrap_or(now);
     now
+}
+
+/// The monotonic clock as a number: nanoseconds since its first use in this process. Below zero on a clock that is behind the
+/// one it was first used on, as a paused one may be.
+pub(crate) fn since_anchor() -> i64 {
+    static ANCHOR: OnceLock<Instant> = OnceLock::new();
+    let now = monotonic();
+    let anchor = *ANCHOR.get_or_init(|| now);
+    let nanos = |span: Duration| i64::try_from(span.as_nanos()).unwrap_or(i64::MAX);
+    match now.checked_duration_since(anchor) {
+        Some(after) => nanos(after),
+        None => -nanos(anchor.saturating_duration_since(now)),
+    }
 }
 
 /// `span` after `at`; where no calendar has that moment, a hundred years after it. Never a moment that has come: what waits

@@ -11,6 +11,7 @@
 pub mod __private;
 pub mod attempt;
 mod backoff;
+mod budget;
 mod builder;
 pub mod classify;
 mod clock;
@@ -37,6 +38,7 @@ mod verdict;
 
 pub use __private::AsPolicy;
 pub use backoff::Backoff;
+pub use budget::{Budget, BudgetState, Budgets, Spent, Taken};
 pub use builder::{Classifier, DerivedClassifier, Retry};
 pub use classify::{Classify, StatusRules};
 pub use context::RetryContext;
