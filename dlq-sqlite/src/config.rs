@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use retry_runtime::dead_letter::{DEFAULT_SCOPE, StoreClock};
+use retry_runtime::dead_letter::{DEFAULT_SCOPE, Retention, StoreClock};
 
 use crate::error::OpenError;
 use crate::store::SqliteStore;
@@ -94,6 +94,7 @@ pub struct SqliteOptions {
     pub(crate) clock: StoreClock,
     pub(crate) scope: String,
     pub(crate) spill_dirs: Option<Vec<PathBuf>>,
+    pub(crate) retention: Option<Retention>,
 }
 
 impl SqliteOptions {
@@ -103,6 +104,7 @@ impl SqliteOptions {
             clock: StoreClock::system(),
             scope: DEFAULT_SCOPE.to_owned(),
             spill_dirs: None,
+            retention: None,
         }
     }
 
@@ -140,6 +142,16 @@ impl SqliteOptions {
     /// own, then one in the user's state directory.
     pub fn spill_dirs(mut self, directories: impl IntoIterator<Item = impl Into<PathBuf>>) -> Self {
         self.spill_dirs = Some(directories.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Deletes closed letters of this scope that are older, once a day; by default nothing is ever deleted but by
+    /// [`prune`](retry_runtime::dead_letter::StoreAdmin::prune). What is owed is never deleted.
+    ///
+    /// Each letter is announced a day ahead, by the notice `retention_ahead`: the first deletion comes a day after this was first
+    /// set, or changed.
+    pub fn retention(mut self, retention: Retention) -> Self {
+        self.retention = Some(retention);
         self
     }
 

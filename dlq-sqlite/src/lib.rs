@@ -59,12 +59,13 @@
 //! row. The database must lie on a local disk. Symbolic
 //! links to it are followed; hard links are two names for which SQLite keeps two logs, and must not be made.
 //!
-//! When the last program has closed a store, everything is in the database file alone: it can be copied like any file. A
-//! store that is open is copied with its `-wal`, or by SQLite's own means.
+//! [`SqliteStore::backup`] copies a store, also one in use. When the last program has closed it, everything is in the
+//! database file and `.blobs/` alone: they can be copied like any files.
 //!
 //! Other programs read the file by its views `dead_letter`, `attempt_ledger` and `daily_stats`, which stay as they are
 //! when the tables behind them change.
 
+mod admin;
 mod claim;
 mod config;
 mod counters;
@@ -86,6 +87,7 @@ mod store;
 mod walk;
 mod worker;
 
+pub use admin::backup::Backup;
 pub use config::{Durability, SqliteOptions};
 pub use error::OpenError;
 pub use store::SqliteStore;

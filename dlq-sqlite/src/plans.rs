@@ -4,12 +4,14 @@
 use std::time::{Duration, SystemTime};
 
 use retry_runtime::dead_letter::{
-    Aggregate, Bucket, ClaimRequest, Cursor, EventQuery, Filter, GroupKey, LetterState, Order, PageRequest,
+    Aggregate, Bucket, ClaimRequest, Cursor, EventQuery, Filter, GroupKey, KindRetention, LetterState, Order,
+    PageRequest, Retention,
 };
 use retry_runtime::ledger::{LedgerQuery, LedgerStatus};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
 
+use crate::admin::prune;
 use crate::config::Settings;
 use crate::filter::Condition;
 use crate::open::files::OpenerLock;
@@ -351,5 +353,22 @@ fn the_audit_walks_its_indexes() {
                 assert!(plan.contains("parking_letter (seq=?)"), "{plan}");
             }
         }
+    }
+}
+
+// A1: retention walks the times of closing, and nothing else
+#[test]
+fn retention_walks_the_index_of_closed_letters() {
+    let (_directory, writer) = connection();
+    let retention = Retention::default().kind("invoice", KindRetention::all(Duration::from_secs(60)));
+    let cuts = prune::cuts(&retention, |_| true, SystemTime::now());
+    assert_eq!(cuts.len(), 4);
+    for cut in cuts {
+        for only in [vec![], vec!["fetch".to_owned()]] {
+            let query = cut.query("default", &only, (5, 6), 500);
+            assert_walks(&writer.connection, &query, "letter_closed (state=? AND closed_at>? AND closed_at<?)");
+        }
+        let plan = plan(&writer.connection, &cut.count_query("default"));
+        assert!(plan.starts_with("SEARCH letter USING INDEX letter_closed (state=? AND closed_at<?)"), "{plan}");
     }
 }

@@ -66,3 +66,9 @@ fn the_store_writes_down_what_is_done_to_the_ledger() {
     let fresh = Fresh::new();
     conformance::audit(|clock| fresh.store(clock)).assert_passed();
 }
+
+#[test]
+fn the_store_keeps_the_rules_of_administration() {
+    let fresh = Fresh::new();
+    conformance::admin(|clock| fresh.store(clock)).assert_passed();
+}

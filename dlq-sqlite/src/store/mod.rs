@@ -1,5 +1,6 @@
 //! The store as users hold it.
 
+mod admin;
 mod books;
 mod verbs;
 
@@ -24,7 +25,7 @@ use crate::payload::blobs::Blobs;
 use crate::reader::Reader;
 use crate::rows::Tx;
 use crate::worker::leases::Leases;
-use crate::worker::queue::{Command, Queue, Verb};
+use crate::worker::queue::{Chore, Command, Queue, Verb};
 use crate::worker::{self, Shared, Worker};
 use crate::{claim, open};
 
@@ -68,7 +69,7 @@ impl SqliteStore {
     }
 
     pub(crate) fn start(options: SqliteOptions) -> Result<Self, OpenError> {
-        let SqliteOptions { mut settings, clock, scope, spill_dirs } = options;
+        let SqliteOptions { mut settings, clock, scope, spill_dirs, retention } = options;
         // To SQLite these are databases in memory: letters would be lost with the process.
         if settings.path.as_os_str().is_empty() || settings.path.as_os_str() == ":memory:" {
             return Err(OpenError::NoFile(settings.path));
@@ -102,7 +103,8 @@ impl SqliteStore {
             worker::say_set_aside(link);
         }
         let reader = Reader::start(settings.clone(), Arc::clone(&shared), first)?;
-        let worker = Worker::new(Arc::clone(&shared), settings.clone(), clock.clone(), scope.clone(), opened);
+        let worker =
+            Worker::new(Arc::clone(&shared), settings.clone(), clock.clone(), scope.clone(), retention, opened);
         let thread = std::thread::Builder::new()
             .name("dlq-sqlite-write".to_owned())
             .spawn(move || worker.run())
@@ -215,6 +217,24 @@ impl Handle {
         let work = Work { name, run, after, value: None, answer };
         // A closed store drops the work, whose answer says so.
         let _refused = self.shared.queue.push(Command::Verb(Box::new(work)));
+        reply
+    }
+}
+
+impl Handle {
+    /// Hands over what makes transactions of its own on the writer's connection, or none.
+    fn chore<T: Send + 'static>(
+        &self,
+        name: &'static str,
+        run: impl FnOnce(&mut Worker) -> Result<T, StoreError> + Send + 'static,
+    ) -> Reply<Result<T, StoreError>> {
+        let (answer, reply) = Reply::pair(|| Err(closed()));
+        let chore: Chore = Box::new(move |worker| {
+            let result = worker.and_then(run);
+            answer.send(result.map_err(|error| StoreError::new(error.kind(), format!("cannot {name}: {error}"))));
+        });
+        // A closed store drops the work, whose answer says so.
+        let _refused = self.shared.queue.push(Command::Chore(chore));
         reply
     }
 }

@@ -5,13 +5,14 @@ pub(crate) mod counts;
 pub(crate) mod leases;
 pub(crate) mod outage;
 pub(crate) mod queue;
+mod retain;
 mod upkeep;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use retry_runtime::dead_letter::{DeadLetter, Parking, Reserve, Spill, StoreClock, lose};
+use retry_runtime::dead_letter::{DeadLetter, Parking, Reserve, Retention, Spill, StoreClock, lose};
 use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::observe::Notice;
 use retry_runtime::reply::Answer;
@@ -61,6 +62,9 @@ pub(crate) struct Worker {
     now: SystemTime,
     /// In real time: it is only a fallback, since every claim takes expired leases back too.
     reap_at: Instant,
+    retention: Option<Retention>,
+    /// Up to when what retention deletes was announced; `None`: not known yet.
+    horizon: Option<SystemTime>,
     /// When files that no row names are next collected, in real time.
     collect_at: Instant,
     /// Something was written since the log was last emptied.
@@ -75,6 +79,7 @@ impl Worker {
         settings: Settings,
         clock: StoreClock,
         scope: String,
+        retention: Option<Retention>,
         opened: Result<open::Writer, StoreError>,
     ) -> Self {
         let now = clock.now();
@@ -97,6 +102,8 @@ impl Worker {
             leases: Leases::default(),
             now,
             reap_at,
+            retention,
+            horizon: None,
             collect_at: reap_at,
             log_in_use: true,
             settling: Vec::new(),
@@ -276,6 +283,7 @@ impl Worker {
         match command {
             Command::Settle(answer) => self.settling.push(answer),
             Command::Verb(verb) => verb.answer(result, &mut self.leases),
+            Command::Chore(chore) => chore(result.map(|()| self)),
             Command::Park(pending) => {
                 let Pending { letter, answer, letter_id, .. } = *pending;
                 let because = match (result, letter_id) {
@@ -297,7 +305,7 @@ fn run(commands: &mut [Command], index: usize, tx: Tx<'_>) -> rusqlite::Result<(
             Ok(())
         }
         Some(Command::Verb(verb)) => verb.run(tx),
-        Some(Command::Settle(_)) | None => Ok(()),
+        Some(Command::Settle(_) | Command::Chore(_)) | None => Ok(()),
     }
 }
 

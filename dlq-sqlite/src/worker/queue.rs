@@ -14,6 +14,7 @@ use retry_runtime::reply::Answer;
 
 use crate::payload::Encoded;
 use crate::rows::Tx;
+use crate::worker::Worker;
 use crate::worker::counts::{Counts, Key};
 use crate::worker::leases::Leases;
 
@@ -23,9 +24,14 @@ pub(crate) enum Command {
     Park(Box<Pending>),
     /// Anything else; where that fails, the caller hears it.
     Verb(Box<dyn Verb>),
+    /// Something that makes transactions of its own, between batches.
+    Chore(Chore),
     /// Answered when everything that was due is done.
     Settle(Answer<()>),
 }
+
+/// Called once: with the worker, or why there is none.
+pub(crate) type Chore = Box<dyn FnOnce(Result<&mut Worker, StoreError>) + Send>;
 
 /// A letter on its way, with whoever waits for it.
 pub(crate) struct Pending {

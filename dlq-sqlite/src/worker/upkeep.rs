@@ -11,15 +11,11 @@ use retry_runtime::observe::Notice;
 use super::{Worker, batch, until};
 use crate::config::Access;
 use crate::park::{Origin, park};
-use crate::payload::collect;
 use crate::rows::Tx;
 use crate::{claim, counters};
 
 /// Half of the usual lease.
 const REAP_EVERY: Duration = Duration::from_secs(30);
-
-/// Files without a row are left by crashes, and by letters that are deleted: there is no hurry.
-const COLLECT_EVERY: Duration = Duration::from_secs(86_400);
 
 /// So long without work, and the log is emptied.
 const IDLE: Duration = Duration::from_secs(5);
@@ -30,7 +26,7 @@ pub(crate) const LOG: u32 = 4_000;
 /// The same on a full disk: the room that the reserve gave must not all go to the log.
 pub(super) const SHORT_LOG: u32 = 200;
 
-fn me() -> Actor {
+pub(super) fn me() -> Actor {
     Actor::new("store", "upkeep")
 }
 
@@ -77,6 +73,9 @@ impl Worker {
         if self.outage.take_import(now) {
             self.import();
             self.make_reserve();
+        }
+        if self.retention_is_due() {
+            self.retain();
         }
         if idle && self.collect_at <= Instant::now() {
             self.collect();
@@ -150,17 +149,6 @@ impl Worker {
             if outcome.broken.is_some() {
                 self.note(outcome.broken.as_ref());
             }
-        }
-    }
-
-    /// Removes payload files that no row names.
-    fn collect(&mut self) {
-        self.collect_at = Instant::now() + COLLECT_EVERY;
-        let Some(link) = &self.link else { return };
-        let path = &self.settings.path;
-        let blobs = &self.shared.payloads.blobs;
-        if let Err(error) = collect::collect(&link.connection, blobs, path, self.settings.busy_timeout) {
-            Notice::warning("payload_files_not_collected", "", error.to_string()).say();
         }
     }
 

@@ -1,5 +1,6 @@
 //! Dead letters: what is kept of a job that was given up, and who keeps it.
 
+mod admin;
 mod aggregate;
 mod claim;
 mod clock;
@@ -28,6 +29,7 @@ mod state;
 mod store;
 mod summary;
 
+pub use admin::{DueReport, KindRetention, PruneReport, PruneRequest, Pruned, Retention, StoreAdmin};
 pub use aggregate::{Aggregate, Bucket, Group, GroupKey};
 pub use claim::{Actor, ClaimRequest, Claimed, Failure, Finish, Release, ReplayOutcome, replay_backoff};
 pub use clock::{ManualClock, StoreClock, from_millis, to_millis, whole_millis};

@@ -26,7 +26,9 @@ impl State {
     /// Writes down what happened to the store.
     pub(super) fn note(&mut self, what: &str, actor: &Actor, detail: &str, now: SystemTime) {
         let Actor { name, reason } = actor.bounded();
-        let mut event = EventRecord::new(self.events.len() as u64 + 1, crate::dead_letter::whole_millis(now), what);
+        // Those of deleted letters go; a number is used once all the same, as each deletion is noted after them.
+        let id = self.events.last().map_or(1, |last| last.id + 1);
+        let mut event = EventRecord::new(id, crate::dead_letter::whole_millis(now), what);
         (event.actor, event.reason) = (Some(name), Some(reason));
         detail.clone_into(&mut event.detail);
         self.events.push(event);

@@ -1,5 +1,6 @@
 //! A store in memory: for tests, and for programs whose dead letters need not outlive them.
 
+mod admin;
 mod audit;
 mod counters;
 mod doctor;

@@ -13,6 +13,7 @@
 //! conformance::counters(MemoryStore::with_clock).assert_passed();
 //! ```
 
+mod admin;
 mod agreement;
 mod audit;
 mod books;
@@ -31,8 +32,10 @@ mod sink;
 mod support;
 mod thresholds;
 
+use std::sync::Arc;
+
 use crate::counters::{DailyCounters, Thresholds};
-use crate::dead_letter::{Checkup, DeadLetterSink, DeadLetterStore, Doctor, Finding, StoreClock};
+use crate::dead_letter::{Checkup, DeadLetterSink, DeadLetterStore, Doctor, Finding, StoreAdmin, StoreClock};
 use crate::ledger::{AttemptLedger, LedgerBooks};
 
 pub use report::{Outcome, Report};
@@ -110,6 +113,19 @@ pub fn books<L: LedgerBooks>(mut make: impl FnMut(StoreClock) -> L) -> Report {
 /// Checks thresholds of daily counters. `make` gives fresh, empty counters on the clock.
 pub fn thresholds<C: Thresholds>(mut make: impl FnMut(StoreClock) -> C) -> Report {
     run(thresholds::checks(), || Bench::new(&mut make))
+}
+
+/// Checks what operators do to a whole store. `make` gives a fresh, empty store on the clock.
+pub fn admin<S: DeadLetterStore + StoreAdmin + 'static>(mut make: impl FnMut(StoreClock) -> S) -> Report {
+    admin_by(|clock| {
+        let store = Arc::new(make(clock));
+        (Arc::clone(&store), store)
+    })
+}
+
+/// The same for an administration that is not the store itself: `make` gives both.
+pub fn admin_by<S: DeadLetterStore, A: StoreAdmin + 'static>(mut make: impl FnMut(StoreClock) -> (S, A)) -> Report {
+    run(admin::checks(), || admin::AdminBench::new(&mut make))
 }
 
 /// Checks a store's examinations. `make` gives a fresh, empty store on the clock.

@@ -1,0 +1,108 @@
+//! Keeping the store in order, over its two threads.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use retry_runtime::dead_letter::{Actor, BoxFuture, DueReport, PruneReport, PruneRequest, Retention, StoreAdmin};
+use retry_runtime::error::{StoreError, StoreErrorKind};
+use retry_runtime::reply::Reply;
+use rusqlite::Connection;
+
+use super::{Handle, SqliteStore};
+use crate::admin::backup::{self, Backup};
+use crate::admin::prune::{self, Due, Place, STEP};
+use crate::rows::Tx;
+use crate::worker::Worker;
+
+impl StoreAdmin for SqliteStore {
+    fn prune(&self, request: PruneRequest, actor: Actor) -> BoxFuture<'_, Result<PruneReport, StoreError>> {
+        Box::pin(self.handle.prune(Arc::new(request), actor))
+    }
+
+    fn due_within(&self, retention: Retention, within: Duration) -> BoxFuture<'_, Result<DueReport, StoreError>> {
+        Box::pin(async move {
+            let scope = Arc::clone(&self.handle.scope);
+            let now = self.handle.clock.now();
+            let until = now.checked_add(within).unwrap_or(now + Duration::from_secs(100 * 365 * 86_400));
+            let ask = move |c: &Connection| prune::due_by(c, &scope, &retention, until);
+            self.handle.reader.ask("count what retention will delete", ask).await
+        })
+    }
+}
+
+impl SqliteStore {
+    /// Copies the store as it is at this moment to a new file: letters, ledger, counters and all, with its large payloads in
+    /// files beside it. Others go on writing meanwhile. The copy is checked before this answers, is readable by its owner
+    /// only, and is a store by itself.
+    ///
+    /// Letters that wait in spill files are not in the database, and not in the copy: [`Backup::spill_files`].
+    ///
+    /// # Errors
+    /// `Conflict` where something has the target's name already. Otherwise what failed; then nothing is left of the copy.
+    pub fn backup(&self, target: impl AsRef<Path>) -> Reply<Result<Backup, StoreError>> {
+        let (answer, reply) = Reply::pair(|| {
+            Err(StoreError::new(StoreErrorKind::Unknown, "the thread that copies the store ended without a word"))
+        });
+        let (target, settings) = (target.as_ref().to_owned(), self.handle.settings.clone());
+        let store = self.clone();
+        // A thread of its own: it may take long, and neither letters nor questions are to wait for it.
+        let work = move || {
+            let copied = backup::backup(&settings, &target).and_then(|mut report| {
+                report.spill_files = store.spill_files()?;
+                report.set_aside_files = store.set_aside_files();
+                Ok(report)
+            });
+            answer.send(copied);
+        };
+        // Where there is no thread, the answer says so.
+        let _started = std::thread::Builder::new().name("dlq-sqlite-backup".to_owned()).spawn(work);
+        reply
+    }
+}
+
+impl Handle {
+    async fn prune(&self, request: Arc<PruneRequest>, actor: Actor) -> Result<PruneReport, StoreError> {
+        let mut report = PruneReport::default();
+        report.dry_run = request.dry_run;
+        // One time for all steps: a run ends.
+        let now = self.clock.now();
+        let mut behind: Place = (i64::MIN, 0);
+        loop {
+            let left = request.limit.map_or(u64::MAX, |limit| limit.saturating_sub(report.total()));
+            if left == 0 {
+                report.is_cut = !self.prune_look(&request, now, behind, 1).await?.is_empty();
+                break;
+            }
+            let limit = u32::try_from(left).unwrap_or(u32::MAX).min(STEP);
+            let due = if request.dry_run {
+                self.prune_look(&request, now, behind, limit).await?
+            } else {
+                let (request, actor) = (Arc::clone(&request), actor.clone());
+                let step = move |tx: Tx<'_>| prune::step(tx, &request, now, behind, limit, &actor).map(Ok);
+                self.change("delete letters", step, |_, _| ()).await?
+            };
+            let Some(last) = due.last() else { break };
+            behind = last.place();
+            for letter in &due {
+                letter.count(&mut report);
+            }
+        }
+        if !request.dry_run {
+            report.payload_files = self.chore("remove payload files", Worker::tidy).await?;
+        }
+        Ok(report)
+    }
+
+    async fn prune_look(
+        &self,
+        request: &Arc<PruneRequest>,
+        now: SystemTime,
+        behind: Place,
+        limit: u32,
+    ) -> Result<Vec<Due>, StoreError> {
+        let (request, scope) = (Arc::clone(request), Arc::clone(&self.scope));
+        let look = move |c: &Connection| prune::look(c, &scope, &request, now, behind, limit);
+        self.reader.ask("count what retention deletes", look).await
+    }
+}

@@ -1,0 +1,65 @@
+//! Keeping the store in memory in order.
+
+use std::time::{Duration, SystemTime};
+
+use super::{MemoryStore, State, later};
+use crate::clock;
+use crate::dead_letter::{Actor, BoxFuture, DueReport, PruneReport, PruneRequest, Pruned, Retention, StoreAdmin};
+use crate::error::StoreError;
+
+impl State {
+    fn prune(&mut self, request: &PruneRequest, actor: &Actor, now: SystemTime) -> PruneReport {
+        let mut due: Vec<_> = self
+            .letters
+            .values()
+            .map(|stored| &stored.row)
+            .filter(|row| request.means(&row.kind))
+            .filter(|row| {
+                request.retention.cutoff(&row.kind, row.state, now).is_some_and(|cutoff| row.closed_at <= Some(cutoff))
+            })
+            .filter_map(|row| Some((row.closed_at?, row.seq)))
+            .collect();
+        due.sort_unstable();
+        let most = request.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let mut report = PruneReport { dry_run: request.dry_run, is_cut: due.len() > most, ..PruneReport::default() };
+        if !request.dry_run && most > 0 && !due.is_empty() {
+            self.note("pruned", actor, &format!("{} closed letters", due.len().min(most)), now);
+        }
+        for (closed_at, seq) in due.into_iter().take(most) {
+            let Some(stored) = self.letters.get(&seq) else { continue };
+            report.count(Pruned::of(&stored.row), closed_at);
+            if !request.dry_run {
+                self.forget(seq);
+            }
+        }
+        report
+    }
+
+    /// Removes a letter; its parkings stay known.
+    fn forget(&mut self, seq: u64) {
+        if let Some(stored) = self.letters.remove(&seq) {
+            self.by_id.remove(&stored.row.letter_id);
+            self.events.retain(|event| event.letter_id.as_ref() != Some(&stored.row.letter_id));
+            self.by_job.remove(&(stored.row.kind, stored.row.job_id));
+        }
+    }
+}
+
+impl StoreAdmin for MemoryStore {
+    fn prune(&self, request: PruneRequest, actor: Actor) -> BoxFuture<'_, Result<PruneReport, StoreError>> {
+        later(move || Ok(self.lock().prune(&request, &actor, self.clock.now())))
+    }
+
+    fn due_within(&self, retention: Retention, within: Duration) -> BoxFuture<'_, Result<DueReport, StoreError>> {
+        later(move || {
+            let until = clock::after(self.clock.now(), within);
+            let mut report = DueReport::default();
+            for stored in self.lock().letters.values() {
+                if let Some(expires_at) = stored.row.expires_at(&retention).filter(|at| *at <= until) {
+                    report.count(Pruned::of(&stored.row), 1, expires_at);
+                }
+            }
+            Ok(report)
+        })
+    }
+}

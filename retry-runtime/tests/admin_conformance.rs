@@ -1,0 +1,101 @@
+//! The checks of what operators do to a whole store: the store in memory passes them, and ones with one fault each do not.
+#![cfg(feature = "test-util")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use retry_runtime::dead_letter::{
+    Actor, BoxFuture, ClaimRequest, DeadLetterStore, DueReport, Failure, Finish, MemoryStore, PruneReport,
+    PruneRequest, ReplayOutcome, Retention, StoreAdmin,
+};
+use retry_runtime::error::StoreError;
+use retry_runtime::testing::conformance;
+
+#[test]
+fn the_store_in_memory_passes() {
+    conformance::admin(MemoryStore::with_clock).assert_passed();
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    TakesParkedLetters,
+    ForgetsTheKinds,
+    KeepsALittleLonger,
+    IgnoresTheLimit,
+    DeletesInADryRun,
+    CountsNothing,
+    KnowsNothingAhead,
+}
+
+struct Faulty(Fault, Arc<MemoryStore>);
+
+impl Faulty {
+    /// Closes whatever is parked, so that it can be deleted.
+    async fn close_everything(&self) {
+        let mut request = ClaimRequest::new(["fetch", "store", "long", "kept", "other"], "faulty");
+        request.limit = 100;
+        request.ignore_backoff = true;
+        request.ignore_not_before = true;
+        for claimed in self.1.claim(request, actor()).await.unwrap() {
+            let failure = Failure::from("gone");
+            let result = Finish::new(claimed.row.letter_id, claimed.row.fence, ReplayOutcome::Gone(failure));
+            self.1.finish(result, actor()).await.unwrap();
+        }
+    }
+}
+
+fn actor() -> Actor {
+    Actor::new("faulty", "")
+}
+
+impl StoreAdmin for Faulty {
+    fn prune(&self, mut request: PruneRequest, actor: Actor) -> BoxFuture<'_, Result<PruneReport, StoreError>> {
+        Box::pin(async move {
+            match self.0 {
+                Fault::TakesParkedLetters => self.close_everything().await,
+                Fault::ForgetsTheKinds => request.retention.kinds.clear(),
+                Fault::KeepsALittleLonger => {
+                    for kept in request.retention.kinds.values_mut().chain([&mut request.retention.usual]) {
+                        kept.recovered = kept.recovered.map(|kept| kept + Duration::from_millis(1));
+                    }
+                }
+                Fault::IgnoresTheLimit => request.limit = None,
+                Fault::DeletesInADryRun => request.dry_run = false,
+                Fault::CountsNothing | Fault::KnowsNothingAhead => {}
+            }
+            let mut report = self.1.prune(request, actor).await?;
+            if self.0 == Fault::CountsNothing {
+                report.letters.clear();
+            }
+            Ok(report)
+        })
+    }
+
+    fn due_within(&self, retention: Retention, within: Duration) -> BoxFuture<'_, Result<DueReport, StoreError>> {
+        let known = self.0 != Fault::KnowsNothingAhead;
+        Box::pin(async move {
+            let report = self.1.due_within(retention, within).await?;
+            Ok(if known { report } else { DueReport::default() })
+        })
+    }
+}
+
+#[test]
+fn each_planted_fault_is_caught() {
+    for (fault, by) in [
+        (Fault::TakesParkedLetters, "what_is_owed_is_never_pruned"),
+        (Fault::ForgetsTheKinds, "each_kind_and_state_has_its_own_time"),
+        (Fault::KeepsALittleLonger, "each_kind_and_state_has_its_own_time"),
+        (Fault::IgnoresTheLimit, "a_limit_takes_the_oldest_and_says_that_there_is_more"),
+        (Fault::DeletesInADryRun, "a_dry_run_deletes_nothing_and_says_the_same"),
+        (Fault::CountsNothing, "every_deletion_is_counted_and_dated"),
+        (Fault::KnowsNothingAhead, "what_is_due_is_known_ahead"),
+    ] {
+        let report = conformance::admin_by(|clock| {
+            let store = Arc::new(MemoryStore::with_clock(clock));
+            (Arc::clone(&store), Faulty(fault, store))
+        });
+        assert!(report.failures().any(|failed| failed.name == by), "{fault:?} was not caught by {by}\n{report}");
+    }
+}
