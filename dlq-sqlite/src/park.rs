@@ -1,8 +1,7 @@
 //! Parking: a new letter, or a merge into the one that is there (STORE D1, D2, D3).
 
 use retry_runtime::dead_letter::{
-    Actor, DeadLetter, FINGERPRINT_VERSION, HistoryEntry, KnownPayload, LetterRow, LetterState, Payload, PayloadStep,
-    to_millis,
+    Actor, DeadLetter, HistoryEntry, KnownPayload, LetterRow, LetterState, Payload, PayloadStep, to_millis,
 };
 use rusqlite::{OptionalExtension, params};
 
@@ -109,7 +108,7 @@ fn insert(
                 row.error_type,
                 row.error_message,
                 row.fingerprint,
-                FINGERPRINT_VERSION,
+                row.fingerprint_version,
                 stored(row.attempts),
                 stored(row.parkings),
                 row.max_replays,

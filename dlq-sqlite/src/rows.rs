@@ -4,8 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use retry_runtime::attempt::cut_middle;
 use retry_runtime::dead_letter::{
-    Actor, AttemptOutcome, FINGERPRINT_VERSION, HistoryEntry, LetterRow, LetterState, MAX_ACTOR_NAME, MAX_ACTOR_REASON,
-    from_millis, to_millis,
+    Actor, AttemptOutcome, HistoryEntry, LetterRow, LetterState, MAX_ACTOR_NAME, MAX_ACTOR_REASON, from_millis,
+    to_millis,
 };
 use retry_runtime::id::Id;
 use retry_runtime::{Disposition, StopReason};
@@ -40,7 +40,8 @@ pub(crate) fn millis(at: SystemTime) -> i64 {
 pub(crate) const LETTER: &str = "seq, id, scope, kind, job_id, model, state, reason, disposition, class, code, error_class, \
      error_type, error_message, fingerprint, attempts, parkings, replays, crashes, max_replays, max_crashes, failed_again, \
      fence, owner, lease_until, not_before, replay_after, first_seen, last_seen, closed_at, payload_revision, payload_size, \
-     payload_altered, sequence_key, payload_error, closed_by, closed_reason";
+     payload_altered, sequence_key, payload_error, closed_by, closed_reason, \
+     fingerprint_version";
 
 /// A letter. A word this version does not know (the file may be a newer one's) becomes the nearest it does know: a row
 /// that cannot be shown is worse than one shown roughly.
@@ -80,6 +81,7 @@ pub(crate) fn letter(row: &Row<'_>) -> rusqlite::Result<LetterRow> {
     out.payload_error = row.get(34)?;
     out.closed_by = row.get(35)?;
     out.closed_reason = row.get(36)?;
+    out.fingerprint_version = row.get(37).map(small)?;
     Ok(out)
 }
 
@@ -108,7 +110,7 @@ pub(crate) fn save(tx: Tx<'_>, row: &LetterRow) -> rusqlite::Result<()> {
             row.error_type,
             row.error_message,
             row.fingerprint,
-            FINGERPRINT_VERSION,
+            row.fingerprint_version,
             stored(row.attempts),
             stored(row.parkings),
             row.replays,

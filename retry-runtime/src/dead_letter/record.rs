@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use crate::attempt::AttemptRecord;
-use crate::dead_letter::{LetterState, Payload};
+use crate::dead_letter::{FINGERPRINT_VERSION, LetterState, Payload};
 use crate::id::Id;
 use crate::stop::StopReason;
 use crate::verdict::Disposition;
@@ -49,6 +49,9 @@ pub struct LetterRow {
     pub error_message: String,
     /// Groups failures that are one failure: see [`fingerprint`](crate::dead_letter::fingerprint).
     pub fingerprint: String,
+    /// By which version of the rule: [`FINGERPRINT_VERSION`](crate::dead_letter::FINGERPRINT_VERSION) when the newest failure
+    /// was written.
+    pub fingerprint_version: u32,
     /// Every body run ever made for this job, fallbacks and replays included. Refused attempts count 0.
     pub attempts: u64,
     /// How many calls parked this job.
@@ -118,6 +121,7 @@ impl LetterRow {
             error_type: String::new(),
             error_message: String::new(),
             fingerprint: String::new(),
+            fingerprint_version: FINGERPRINT_VERSION,
             attempts: 0,
             parkings: 0,
             replays: 0,

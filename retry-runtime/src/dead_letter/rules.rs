@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime};
 
 use crate::clock;
 use crate::dead_letter::{
-    Actor, AttemptOutcome, CLOSED_ABANDONED, CLOSED_GONE, CLOSED_RECOVERED, ClaimRequest, DeadLetter, Failure, Finish,
-    HistoryEntry, LetterRow, LetterState, MAX_CRASHES, MAX_REPLAYS, Payload, Release, ReplayOutcome, fingerprint,
-    replay_backoff, whole_millis,
+    Actor, AttemptOutcome, CLOSED_ABANDONED, CLOSED_GONE, CLOSED_RECOVERED, ClaimRequest, DeadLetter,
+    FINGERPRINT_VERSION, Failure, Finish, HistoryEntry, LetterRow, LetterState, MAX_CRASHES, MAX_REPLAYS, Payload,
+    Release, ReplayOutcome, fingerprint, replay_backoff, whole_millis,
 };
 use crate::error::{StoreError, StoreErrorKind};
 use crate::stop::StopReason;
@@ -234,6 +234,7 @@ impl LetterRow {
         self.error_message.clone_from(&failure.error_message);
         self.fingerprint =
             fingerprint(&self.kind, failure.class.as_deref(), &failure.error_type, &failure.error_message);
+        self.fingerprint_version = FINGERPRINT_VERSION;
     }
 
     pub(super) fn point_to(&mut self, revision: u32, json: &str) {
