@@ -6,6 +6,7 @@ use std::time::Duration;
 use retry_runtime::dead_letter::{DEFAULT_SCOPE, Retention, StoreClock};
 
 use crate::error::OpenError;
+use crate::field::alarm::AlarmAt;
 use crate::store::SqliteStore;
 
 /// What survives a loss of power.
@@ -57,6 +58,8 @@ pub(crate) struct Settings {
     pub(crate) payload_file_above: u64,
     /// Counts are written once in so long.
     pub(crate) flush_counters_every: Duration,
+    /// What is too large, and too little.
+    pub(crate) alarm_at: AlarmAt,
 }
 
 impl Settings {
@@ -73,6 +76,7 @@ impl Settings {
             reserve: true,
             payload_file_above: 1 << 20,
             flush_counters_every: Duration::from_secs(1),
+            alarm_at: AlarmAt::default(),
         }
     }
 }
@@ -167,6 +171,12 @@ impl SqliteOptions {
     /// are compressed. More than 512 MiB counts as 512 MiB.
     pub fn payload_file_above(mut self, bytes: u64) -> Self {
         self.settings.payload_file_above = bytes;
+        self
+    }
+
+    /// What is too large, and what too little: see [`AlarmAt`].
+    pub fn alarm_at(mut self, alarm_at: AlarmAt) -> Self {
+        self.settings.alarm_at = alarm_at;
         self
     }
 

@@ -90,6 +90,7 @@ impl SqliteStore {
             lock: OpenerLock::default(),
             payloads: Payloads { blobs: Blobs::beside(&path), file_above: settings.payload_file_above },
             counting: Mutex::default(),
+            told: Mutex::default(),
         });
         // The check that there is something to read; the connection goes to the thread that reads.
         let first = if settings.access == Access::Read { Some(open::reader(&settings, &shared.lock)?) } else { None };
@@ -126,6 +127,10 @@ impl SqliteStore {
     /// A store in a `static` is never dropped: close it before `main` returns, or what nobody waited for ends with the process.
     pub fn close(&self, within: Duration) {
         self.handle.close(within);
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.handle.shared
     }
 
     /// Whether letters go to the spill file at the moment because the store failed.

@@ -7,6 +7,7 @@ pub(crate) mod outage;
 pub(crate) mod queue;
 mod retain;
 mod upkeep;
+mod watch;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,6 +19,7 @@ use retry_runtime::observe::Notice;
 use retry_runtime::reply::Answer;
 
 use crate::config::{Access, Settings};
+use crate::field::health::Told;
 use crate::open;
 use crate::open::files::{FileIdentity, OpenerLock};
 use crate::park::{Origin, park};
@@ -27,6 +29,7 @@ use batch::{Outcome, again};
 use leases::Leases;
 use outage::Outage;
 use queue::{Command, Pending, Queue};
+use watch::Watch;
 
 /// At most so many operations in one transaction: a bound on what one failure undoes and on how long the first one waits.
 const BATCH: usize = 512;
@@ -41,6 +44,8 @@ pub(crate) struct Shared {
     pub(crate) payloads: Payloads,
     /// Held while counts move from memory into the file, and while somebody adds the two up.
     pub(crate) counting: Mutex<()>,
+    /// What the writer tells of itself.
+    pub(crate) told: Mutex<Told>,
 }
 
 impl Shared {
@@ -69,6 +74,7 @@ pub(crate) struct Worker {
     collect_at: Instant,
     /// Something was written since the log was last emptied.
     log_in_use: bool,
+    watch: Watch,
     /// Who waits for the end of this turn.
     settling: Vec<Answer<()>>,
 }
@@ -91,6 +97,7 @@ impl Worker {
             })
             .ok();
         shared.down.store(link.is_none(), Ordering::Relaxed);
+        shared.tell(|told| told.down = outage.down());
         Self {
             shared,
             settings,
@@ -106,6 +113,7 @@ impl Worker {
             horizon: None,
             collect_at: reap_at,
             log_in_use: true,
+            watch: Watch::new(),
             settling: Vec::new(),
         }
     }
@@ -130,7 +138,9 @@ impl Worker {
                 self.write_counts();
             }
             if upkeep {
+                let at_once = !self.settling.is_empty();
                 self.upkeep_after(idle && !taken.counts_are_due);
+                self.watch(at_once);
             }
             for answer in self.settling.drain(..) {
                 answer.send(());
@@ -271,6 +281,7 @@ impl Worker {
             }
         }
         self.shared.down.store(self.outage.because().is_some(), Ordering::Relaxed);
+        self.shared.tell(|told| told.down = self.outage.down());
     }
 
     fn refuse(&mut self, commands: Vec<Command>, because: &StoreError) {

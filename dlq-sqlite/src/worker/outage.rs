@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use retry_runtime::error::StoreError;
 
+use crate::field::alarm::Alarm;
 use crate::worker::batch::again;
 
 /// One probe in so long.
@@ -17,10 +18,14 @@ pub(crate) struct Outage {
     down: Option<Down>,
     /// Spilled letters may wait; they are taken in from then on.
     import_at: Option<SystemTime>,
+    /// A store that fails and works by turns says so once.
+    alarm: Alarm,
+    is_said: bool,
 }
 
 #[derive(Debug)]
 struct Down {
+    since: SystemTime,
     because: StoreError,
     probe_at: SystemTime,
 }
@@ -28,7 +33,7 @@ struct Down {
 impl Outage {
     /// Works, and what earlier runs spilled is to be taken in at once.
     pub(crate) const fn none(now: SystemTime) -> Self {
-        Self { down: None, import_at: Some(now) }
+        Self { down: None, import_at: Some(now), alarm: Alarm::new(), is_said: false }
     }
 
     /// Why it does not work.
@@ -36,21 +41,30 @@ impl Outage {
         self.down.as_ref().map(|down| &down.because)
     }
 
+    /// Since when it does not work, and why.
+    pub(crate) fn down(&self) -> Option<(SystemTime, StoreError)> {
+        self.down.as_ref().map(|down| (down.since, again(&down.because)))
+    }
+
     /// It failed: everything goes past it until a probe succeeds. Says whether that is news.
     pub(crate) fn failed(&mut self, because: &StoreError, now: SystemTime) -> bool {
-        let news = self.down.is_none();
-        self.down = Some(Down { because: again(because), probe_at: now + PROBE_EVERY });
+        let since = self.down.as_ref().map_or(now, |down| down.since);
+        let news = self.alarm.is_news(Some(0), now);
+        self.is_said |= news;
+        self.down = Some(Down { since, because: again(because), probe_at: now + PROBE_EVERY });
         self.import_at = None;
         news
     }
 
     /// It works. Says whether that is news.
     pub(crate) fn worked(&mut self, now: SystemTime) -> bool {
-        let news = self.down.take().is_some();
-        if news {
+        let up = self.down.take().is_some();
+        if up {
             self.import_at = Some(now + STEADY_AFTER);
         }
-        news
+        // Also forgets an alarm that was long ago.
+        let _quiet = self.alarm.is_news(None, now);
+        up && std::mem::take(&mut self.is_said)
     }
 
     pub(crate) fn probe_is_due(&self, now: SystemTime) -> bool {
@@ -126,6 +140,23 @@ mod tests {
         assert!(!outage.take_import(at(100)), "not while it is down");
         outage.worked(at(100));
         assert!(!outage.take_import(at(109)) && outage.take_import(at(110)));
+    }
+
+    // F96: a full disk that has room by turns is one alarm
+    #[test]
+    fn failing_and_working_by_turns_is_said_once() {
+        let mut outage = Outage::none(at(0));
+        let mut said = (0, 0);
+        for second in 0..1_000 {
+            said.0 += u32::from(outage.failed(&full(), at(2 * second)));
+            said.1 += u32::from(outage.worked(at(2 * second + 1)));
+        }
+        assert_eq!(said, (1, 1));
+        assert!(outage.failed(&full(), at(9_000)), "an hour later it is news");
+        assert_eq!(outage.down().map(|(since, because)| (since, because.kind())), Some((at(9_000), full().kind())));
+        outage.failed(&full(), at(9_005));
+        assert_eq!(outage.down().map(|(since, _)| since), Some(at(9_000)), "since the first failure");
+        assert!(outage.failed(&full(), at(9_000 + 86_400)), "F93: and a day later again");
     }
 
     #[test]

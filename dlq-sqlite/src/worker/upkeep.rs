@@ -80,6 +80,9 @@ impl Worker {
         if idle && self.collect_at <= Instant::now() {
             self.collect();
         }
+        if idle || !self.settling.is_empty() {
+            self.give_room_back();
+        }
         if idle && self.log_in_use {
             self.empty_log();
         }
@@ -199,14 +202,8 @@ impl Worker {
     /// Empties the log into the file, if nobody reads.
     fn empty_log(&mut self) {
         self.log_in_use = false;
-        let Some(link) = &self.link else { return };
-        let connection = &link.connection;
         // Readers are not waited for: the next idle moment comes.
-        let emptied = connection
-            .busy_timeout(Duration::ZERO)
-            .and_then(|()| connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0)));
-        let restored = connection.busy_timeout(self.settings.busy_timeout);
-        if restored.is_err() || emptied.is_ok_and(|busy| busy != 0) {
+        if self.link.is_some() && self.empty_log_within(Duration::ZERO).is_none_or(|done| !done.emptied) {
             self.log_in_use = true;
         }
     }

@@ -53,7 +53,7 @@ pub use revision::{Revision, RevisionSource};
 pub use rules::{KnownPayload, PayloadStep, lease_end};
 pub use scope::{ReplayScope, Scoped, hand_over};
 pub use sink::{DeadLetterSink, Parking, Ticket};
-pub use spill::{Batch, Import, Reserve, Spill};
+pub use spill::{Batch, Import, Reserve, Spill, SpillFile};
 pub use state::LetterState;
 pub use store::{BoxFuture, Capabilities, DeadLetterStore};
 pub use summary::Summary;

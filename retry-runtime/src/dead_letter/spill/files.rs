@@ -22,6 +22,11 @@ pub(super) fn file_name(base: &OsStr, now: SystemTime) -> OsString {
 
 /// The spill files of `base` in `dir`, oldest first. A directory that is not there has none.
 pub(super) fn spill_files(dir: &Path, base: &OsStr) -> io::Result<Vec<PathBuf>> {
+    files_ending(dir, base, b".ndjson")
+}
+
+/// The files of the spill of `base` in `dir` whose names end so, oldest first.
+pub(super) fn files_ending(dir: &Path, base: &OsStr, ending: &[u8]) -> io::Result<Vec<PathBuf>> {
     let entries = match std::fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -33,7 +38,7 @@ pub(super) fn spill_files(dir: &Path, base: &OsStr) -> io::Result<Vec<PathBuf>> 
     for entry in entries {
         let name = entry?.file_name();
         let bytes = name.as_encoded_bytes();
-        if bytes.starts_with(prefix.as_encoded_bytes()) && bytes.ends_with(b".ndjson") {
+        if bytes.starts_with(prefix.as_encoded_bytes()) && bytes.ends_with(ending) {
             found.push(dir.join(name));
         }
     }

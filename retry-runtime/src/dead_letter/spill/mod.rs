@@ -10,6 +10,7 @@ mod import;
 mod line;
 mod lock;
 mod reserve;
+mod survey;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -25,6 +26,7 @@ use lock::Locked;
 pub(crate) use import::Waiting;
 pub use import::{Batch, Import};
 pub use reserve::Reserve;
+pub use survey::SpillFile;
 
 /// The spill of one store. Nothing is created before the first letter.
 #[derive(Debug)]
