@@ -69,6 +69,7 @@ mod admin;
 mod claim;
 mod config;
 mod counters;
+mod doctor;
 mod due;
 mod error;
 mod events;

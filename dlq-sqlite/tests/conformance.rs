@@ -72,3 +72,9 @@ fn the_store_keeps_the_rules_of_administration() {
     let fresh = Fresh::new();
     conformance::admin(|clock| fresh.store(clock)).assert_passed();
 }
+
+#[test]
+fn the_store_keeps_the_rules_of_doctors() {
+    let fresh = Fresh::new();
+    conformance::doctor(|clock| fresh.store(clock)).assert_passed();
+}

@@ -28,7 +28,7 @@ pub struct AlarmAt {
     /// A write-ahead log that holds more than this and cannot be emptied, because somebody reads all the time; 64 MiB by
     /// default. SQLite itself moves a log of 16 MiB into the file.
     pub log_bytes: u64,
-    /// Payload files beside the database that are larger together; 4 GiB by default. Only the doctor looks.
+    /// Payload files beside the database that are larger together; 4 GiB by default. Only a full examination looks.
     pub payload_file_bytes: u64,
     /// Less free room than this on the database's disk; 256 MiB by default.
     pub free_bytes: u64,

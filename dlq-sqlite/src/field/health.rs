@@ -74,7 +74,7 @@ impl Shared {
 impl SqliteStore {
     /// How the store is, in numbers. Looks at files, asks neither the writer nor the database: also while both are busy.
     pub fn health(&self) -> Health {
-        let (path, shared) = (self.path(), self.shared());
+        let (path, shared) = (self.path(), &self.handle().shared);
         let (waiting, overflowed) = self.backlog();
         let mut health = Health {
             database_bytes: disk::size(path),

@@ -1,16 +1,17 @@
 //! Who reads the file at this moment, as far as the system tells.
 //!
-//! A reader of the write-ahead log holds a shared lock on one of four bytes of the `-shm` file. Linux lists all locks, with
+//! A reader holds a shared lock on one of five bytes of the `-shm` file: one for those that need no log, and keep the log
+//! from being moved into the file they read, and four for those that read from the log. Linux lists all locks, with
 //! their owners, in `/proc/locks`; elsewhere nothing is known.
 
 use std::path::Path;
 
 use crate::open::files::beside;
 
-/// The bytes whose locks mean "reads from the log" (SQLite's file format, "WAL-index locks").
-const READ_MARKS: std::ops::RangeInclusive<u64> = 124..=127;
+/// The bytes whose locks mean "reads" (SQLite's file format, "WAL-index locks").
+const READ_MARKS: std::ops::RangeInclusive<u64> = 123..=127;
 
-/// The processes that read from the log of the database at `path`, by number and name.
+/// The processes that are reading the database at `path`, by number and name.
 pub(crate) fn of(path: &Path) -> Vec<String> {
     #[cfg(unix)]
     {
@@ -73,8 +74,8 @@ mod tests {
 7: POSIX  ADVISORY  READ 4716 fe:01:263180 128 128";
 
     #[test]
-    fn readers_of_the_log_are_found() {
-        assert_eq!(pids(LOCKS, 263_180), [4711, 4714]);
+    fn readers_are_found() {
+        assert_eq!(pids(LOCKS, 263_180), [4711, 4712, 4714]);
         assert_eq!(pids("", 263_180), [0; 0]);
     }
 }

@@ -4,7 +4,7 @@ pub(crate) mod files;
 mod mounts;
 mod pragmas;
 pub(crate) mod schema;
-mod version;
+pub(crate) mod version;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};

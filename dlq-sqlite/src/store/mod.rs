@@ -4,6 +4,7 @@ mod admin;
 mod books;
 mod verbs;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +18,7 @@ use retry_runtime::observe::Notice;
 use retry_runtime::reply::{Answer, Reply};
 
 use crate::config::{Access, Settings, SqliteOptions};
+use crate::doctor::Examinations;
 use crate::due::Places;
 use crate::error::OpenError;
 use crate::open::files::{Absent, OpenerLock};
@@ -42,13 +44,16 @@ pub struct SqliteStore {
 }
 
 pub(crate) struct Handle {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     reader: Reader,
-    clock: StoreClock,
-    scope: Arc<str>,
-    path: PathBuf,
+    pub(crate) clock: StoreClock,
+    pub(crate) scope: Arc<str>,
+    pub(crate) path: PathBuf,
     places: Arc<Places>,
-    settings: Settings,
+    pub(crate) settings: Settings,
+    /// The kinds that were claimed from this store.
+    claimed_kinds: Mutex<BTreeSet<String>>,
+    pub(crate) examinations: Arc<Examinations>,
     thread: Mutex<Option<JoinHandle<Option<open::Writer>>>>,
 }
 
@@ -112,7 +117,18 @@ impl SqliteStore {
             .map_err(OpenError::io("start a thread for", &path))?;
         let places = Arc::default();
         let thread = Mutex::new(Some(thread));
-        let handle = Handle { shared, reader, clock, scope: scope.into(), path, places, settings, thread };
+        let handle = Handle {
+            shared,
+            reader,
+            clock,
+            scope: scope.into(),
+            path,
+            places,
+            settings,
+            thread,
+            claimed_kinds: Mutex::default(),
+            examinations: Arc::default(),
+        };
         Ok(Self { handle: Arc::new(handle) })
     }
 
@@ -129,8 +145,8 @@ impl SqliteStore {
         self.handle.close(within);
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.handle.shared
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
     }
 
     /// Whether letters go to the spill file at the moment because the store failed.
@@ -200,6 +216,7 @@ impl Handle {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         let writer = thread.filter(|thread| thread.thread().id() != std::thread::current().id()).map(JoinHandle::join);
         self.reader.close();
+        self.examinations.end();
         // The last connection empties the log and removes it, and one that only reads could not.
         match writer {
             Some(Ok(Some(link))) => link.close(&self.path),
@@ -210,9 +227,19 @@ impl Handle {
         }
     }
 
+    /// Somebody has handlers for these.
+    fn note_claimed(&self, kinds: &[String]) {
+        let mut known = self.claimed_kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        known.extend(kinds.iter().cloned());
+    }
+
+    pub(crate) fn claimed_kinds(&self) -> Vec<String> {
+        self.claimed_kinds.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
     /// Hands a change to the writer. `run` may be called again after a transaction was undone; `after` sees the outcome,
     /// once it is durable, with the leases the store keeps alive.
-    fn change<T: Send + 'static>(
+    pub(crate) fn change<T: Send + 'static>(
         &self,
         name: &'static str,
         run: impl FnMut(Tx<'_>) -> claim::Verdict<T> + Send + 'static,
@@ -250,7 +277,7 @@ impl Drop for Handle {
     }
 }
 
-fn closed() -> StoreError {
+pub(crate) fn closed() -> StoreError {
     StoreError::new(StoreErrorKind::Closed, "the store is closed")
 }
 

@@ -99,6 +99,7 @@ impl DeadLetterStore for SqliteStore {
     fn claim(&self, request: ClaimRequest, actor: Actor) -> BoxFuture<'_, Result<Vec<Claimed>, StoreError>> {
         Box::pin(async move {
             request.check()?;
+            self.handle.note_claimed(&request.kinds);
             let places = Arc::clone(&self.handle.places);
             let (lease, keep_alive, clock) = (request.lease, request.keep_alive, self.handle.clock.clone());
             let taken = self.handle.change(

@@ -353,13 +353,13 @@ pub(crate) fn stamp(now: SystemTime) -> String {
     retry_runtime::dead_letter::to_millis(now).to_string()
 }
 
-/// This process, for people to read.
+/// This process and the version of this library, for people to read, and for the doctor.
 fn writer_name() -> String {
     let program = std::env::current_exe()
         .ok()
         .and_then(|path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned()))
         .unwrap_or_default();
-    format!("{program}:{}", std::process::id())
+    format!("{program}:{}@{}", std::process::id(), env!("CARGO_PKG_VERSION"))
 }
 
 /// How long until `at`, in real time.
