@@ -18,6 +18,7 @@ CREATE INDEX letter_closed ON letter(state, closed_at) WHERE closed_at IS NOT NU
 ALTER TABLE letter ADD COLUMN history_entries INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE letter ADD COLUMN history_bytes INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE letter ADD COLUMN history_cut INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE letter ADD COLUMN history_cut_at INTEGER NOT NULL DEFAULT 0;  -- so many are kept from before the cut
 UPDATE letter SET history_entries = (SELECT count(*) FROM attempt a WHERE a.seq = letter.seq),
                   history_bytes = (SELECT coalesce(sum(length(CAST(message AS BLOB))), 0) FROM attempt a WHERE a.seq = letter.seq);
 

@@ -9,6 +9,7 @@ use retry_runtime::error::{StoreError, StoreErrorKind};
 use rusqlite::{OptionalExtension, params};
 
 use crate::due::{Places, due};
+use crate::history;
 use crate::letters;
 use crate::payload::{Payloads, Raw};
 use crate::rows::{self, Tx, stored};
@@ -88,7 +89,7 @@ pub(crate) fn reap(tx: Tx<'_>, actor: &Actor) -> rusqlite::Result<Vec<LetterRow>
         for mut row in expired {
             let entry = row.reap(actor, tx.now);
             rows::save(tx, &row)?;
-            rows::add_history(tx, row.seq, &[entry])?;
+            history::add(tx, row.seq, &[entry])?;
             let states = (Some(LetterState::Replaying), Some(row.state));
             rows::event(tx, Some(row.seq), "lease_expired", Some(actor), states, "")?;
             reaped.push(row);
@@ -103,13 +104,13 @@ pub(crate) fn finish(tx: Tx<'_>, result: &Finish, actor: &Actor) -> Verdict<Lett
     let entries = result.entries(tx.now);
     if let Err(stale) = row.finish(result, actor, tx.now) {
         let late: Vec<_> = entries.into_iter().map(HistoryEntry::late).collect();
-        rows::add_history(tx, row.seq, &late)?;
+        history::add(tx, row.seq, &late)?;
         let states = (Some(before), Some(before));
         rows::event(tx, Some(row.seq), "late_result", Some(actor), states, result.outcome.as_str())?;
         return Ok(Err(stale));
     }
     rows::save(tx, &row)?;
-    rows::add_history(tx, row.seq, &entries)?;
+    history::add(tx, row.seq, &entries)?;
     let states = (Some(before), Some(row.state));
     rows::event(tx, Some(row.seq), "replayed", Some(actor), states, result.outcome.as_str())?;
     Ok(Ok(row))

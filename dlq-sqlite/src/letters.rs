@@ -8,6 +8,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 
 use crate::filter::{Condition, by_value, states};
+use crate::history;
 use crate::payload::{self, Payloads, Raw};
 use crate::rows::{self, number, small};
 use crate::walk::{self, Goal, HINT};
@@ -28,11 +29,8 @@ pub(crate) fn get(
     let revisions = connection
         .prepare_cached("SELECT count(*) FROM payload WHERE seq = ?1")?
         .query_row([rows::stored(row.seq)], |found| found.get(0).map(small))?;
-    let history = connection
-        .prepare_cached(&format!("SELECT {} FROM attempt WHERE seq = ?1 ORDER BY id", rows::HISTORY))?
-        .query_map([rows::stored(row.seq)], rows::history)?
-        .collect::<rusqlite::Result<Vec<_>>>()?;
-    Ok(Some(LetterDetail::new(row, payload, revisions, history)))
+    let (history, size) = history::of(connection, row.seq)?;
+    Ok(Some(LetterDetail::new(row, payload, revisions, history).with_cut(size.cut, size.cut_at)))
 }
 
 /// The payload a replay of the letter uses, as its row has it.

@@ -76,6 +76,7 @@ mod events;
 mod field;
 mod filter;
 mod hand;
+mod history;
 mod ledger;
 mod letters;
 mod open;

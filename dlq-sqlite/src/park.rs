@@ -1,10 +1,11 @@
 //! Parking: a new letter, or a merge into the one that is there (STORE D1, D2, D3).
 
 use retry_runtime::dead_letter::{
-    Actor, DeadLetter, HistoryEntry, KnownPayload, LetterRow, LetterState, Payload, PayloadStep, to_millis,
+    Actor, DeadLetter, HistoryEntry, HistorySize, KnownPayload, LetterRow, LetterState, Payload, PayloadStep, to_millis,
 };
 use rusqlite::{OptionalExtension, params};
 
+use crate::history;
 use crate::payload::{self, About, Encoded};
 use crate::rows::{self, Tx, small, stored};
 
@@ -42,11 +43,15 @@ pub(crate) fn park(
         return Ok(letter_id);
     }
     let (mut row, step) = LetterRow::first(letter);
-    if !insert(tx, &mut row, letter, step, prepared)? {
-        row = merge(tx, &row.job_id, letter, prepared)?;
-    }
     let history: Vec<_> = letter.history.iter().map(|record| HistoryEntry::parked(letter.park_id, record)).collect();
-    rows::add_history(tx, row.seq, &history)?;
+    let mut size = HistorySize::default();
+    size.add(&history);
+    if insert(tx, &mut row, letter, step, prepared, size)? {
+        history::begin(tx, row.seq, &history, size)?;
+    } else {
+        row = merge(tx, &row.job_id, letter, prepared)?;
+        history::add(tx, row.seq, &history)?;
+    }
     tx.connection
         .prepare_cached(
             "INSERT INTO parking(park_id, seq, letter_id, reason, attempts, failed_at, taken_at, origin, writer)
@@ -79,6 +84,7 @@ fn insert(
     letter: &DeadLetter,
     step: PayloadStep,
     prepared: Option<&Encoded>,
+    size: HistorySize,
 ) -> rusqlite::Result<bool> {
     let seq: Option<i64> = tx
         .connection
@@ -86,9 +92,9 @@ fn insert(
             "INSERT INTO letter(id, scope, kind, job_id, model, state, reason, disposition, class, code, error_class, \
                error_type, error_message, fingerprint, fingerprint_version, attempts, parkings, max_replays, \
                max_crashes, not_before, first_seen, last_seen, parked_at, payload_revision, payload_size, \
-               payload_error, writer)
+               payload_error, writer, payload_altered, history_entries, history_bytes)
              VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, \
-               ?22, ?23, ?24, ?25, ?26, ?27)
+               ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30)
              ON CONFLICT(scope, kind, job_id) DO NOTHING
              RETURNING seq",
         )?
@@ -121,6 +127,9 @@ fn insert(
                 row.payload_size.map(stored),
                 row.payload_error,
                 tx.writer,
+                row.payload_altered,
+                stored(size.entries),
+                stored(size.bytes),
             ],
             |row| row.get(0),
         )

@@ -17,7 +17,7 @@ use crate::filter::Condition;
 use crate::open::files::OpenerLock;
 use crate::payload::Payloads;
 use crate::rows::Tx;
-use crate::{claim, due, events, ledger, letters, open};
+use crate::{claim, due, events, history, ledger, letters, open};
 
 fn connection() -> (tempfile::TempDir, open::Writer) {
     let directory = tempfile::tempdir().unwrap();
@@ -370,5 +370,17 @@ fn retention_walks_the_index_of_closed_letters() {
         }
         let plan = plan(&writer.connection, &cut.count_query("default"));
         assert!(plan.starts_with("SEARCH letter USING INDEX letter_closed (state=? AND closed_at<?)"), "{plan}");
+    }
+}
+
+// D78: a history beyond its bounds is cut without looking at the rest of it
+#[test]
+fn histories_are_cut_by_an_index() {
+    let (_directory, writer) = connection();
+    for sql in [history::OLDEST, history::CUT] {
+        let values = [1, 2, 3].into_iter().take(sql.matches('?').count()).map(Value::from).collect();
+        let plan = plan(&writer.connection, &Condition { sql: sql.to_owned(), values });
+        assert!(plan.contains("attempt_letter (seq=?)") && !plan.contains("TEMP B-TREE"), "{plan}");
+        assert!(!plan.contains("SCAN attempt"), "{plan}");
     }
 }

@@ -1,13 +1,11 @@
 //! Rows of the file as the runtime's plain data.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use retry_runtime::attempt::cut_middle;
 use retry_runtime::dead_letter::{
-    Actor, AttemptOutcome, HistoryEntry, LetterRow, LetterState, MAX_ACTOR_NAME, MAX_ACTOR_REASON, from_millis,
-    to_millis,
+    Actor, LetterRow, LetterState, MAX_ACTOR_NAME, MAX_ACTOR_REASON, from_millis, to_millis,
 };
-use retry_runtime::id::Id;
 use retry_runtime::{Disposition, StopReason};
 use rusqlite::{Connection, Row, params};
 
@@ -134,51 +132,6 @@ pub(crate) fn save(tx: Tx<'_>, row: &LetterRow) -> rusqlite::Result<()> {
             row.closed_reason,
             row.payload_error,
         ])?;
-    Ok(())
-}
-
-/// The columns [`history`] reads, in its order.
-pub(crate) const HISTORY: &str = "park_id, fence, outcome, late, number, at, took_us, class, code, message, wait_ms";
-
-/// A recorded attempt.
-pub(crate) fn history(row: &Row<'_>) -> rusqlite::Result<HistoryEntry> {
-    let outcome = AttemptOutcome::parse(&row.get::<_, String>(2)?).unwrap_or(AttemptOutcome::Failed);
-    let at = from_millis(row.get(5)?);
-    let message = row.get::<_, Option<String>>(9)?.unwrap_or_default();
-    let mut out = HistoryEntry::bare(0, outcome, at, message);
-    out.park_id = row.get::<_, Option<String>>(0)?.as_deref().and_then(Id::parse);
-    out.fence = row.get::<_, Option<i64>>(1)?.map(number);
-    out.late = row.get(3)?;
-    out.attempt = row.get(4).map(small)?;
-    out.took = Duration::from_micros(row.get(6).map(number)?);
-    out.class = row.get(7)?;
-    out.code = row.get(8)?;
-    out.wait = row.get::<_, Option<i64>>(10)?.map(|ms| Duration::from_millis(number(ms)));
-    Ok(out)
-}
-
-/// Adds to a letter's history.
-pub(crate) fn add_history(tx: Tx<'_>, seq: u64, entries: &[HistoryEntry]) -> rusqlite::Result<()> {
-    let mut statement = tx.connection.prepare_cached(
-        "INSERT INTO attempt(seq, park_id, fence, outcome, late, number, at, took_us, class, code, message, wait_ms)
-         VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-    )?;
-    for entry in entries {
-        statement.execute(params![
-            stored(seq),
-            entry.park_id.map(|id| id.to_string()),
-            entry.fence.map(stored),
-            entry.outcome.as_str(),
-            entry.late,
-            entry.attempt,
-            to_millis(entry.at),
-            i64::try_from(entry.took.as_micros()).unwrap_or(i64::MAX),
-            entry.class,
-            entry.code,
-            entry.message,
-            entry.wait.map(|wait| i64::try_from(wait.as_millis()).unwrap_or(i64::MAX)),
-        ])?;
-    }
     Ok(())
 }
 

@@ -66,7 +66,7 @@ pub fn cut_middle(text: &str, max: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{head}{mark}{tail}"))
 }
 
-fn floor_boundary(text: &str, at: usize) -> usize {
+pub(crate) fn floor_boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0)
 }
 

@@ -2,6 +2,7 @@
 
 mod admin;
 mod aggregate;
+mod bounds;
 mod claim;
 mod clock;
 mod diff;
@@ -12,6 +13,7 @@ mod filter;
 mod fingerprint;
 mod hand;
 mod handover;
+mod history;
 mod letter;
 mod losses;
 mod memory;
@@ -31,6 +33,7 @@ mod summary;
 
 pub use admin::{DueReport, KindRetention, PruneReport, PruneRequest, Pruned, Retention, StoreAdmin};
 pub use aggregate::{Aggregate, Bucket, Group, GroupKey};
+pub use bounds::{MAX_LABEL, MAX_NAME, name_within};
 pub use claim::{Actor, ClaimRequest, Claimed, Failure, Finish, Release, ReplayOutcome, replay_backoff};
 pub use clock::{ManualClock, StoreClock, from_millis, to_millis, whole_millis};
 pub use diff::{Change, PayloadDiff};
@@ -43,6 +46,7 @@ pub use hand::{
     MAX_ACTOR_REASON,
 };
 pub use handover::{AsyncSink, BlockingSink, Closed};
+pub use history::{HistorySize, MAX_HISTORY_BYTES, MAX_HISTORY_ENTRIES, message_size};
 pub use letter::{DeadLetter, Payload};
 pub use losses::{give_back_losses, lose, lost, take_losses};
 pub use memory::MemoryStore;

@@ -167,14 +167,27 @@ pub struct LetterDetail {
     pub payload: Payload,
     /// How many revisions of the payload are kept.
     pub revisions: u32,
-    /// Every recorded attempt, in the order of recording. Never reset by a replay.
+    /// The recorded attempts, in the order of recording. Never reset by a replay; beyond
+    /// [`MAX_HISTORY_ENTRIES`](crate::dead_letter::MAX_HISTORY_ENTRIES) attempts or
+    /// [`MAX_HISTORY_BYTES`](crate::dead_letter::MAX_HISTORY_BYTES) of messages, cut in the middle.
     pub history: Vec<HistoryEntry>,
+    /// How many attempts were cut out of the history.
+    pub history_cut: u64,
+    /// Where they stood: behind so many attempts of `history`.
+    pub history_cut_at: u64,
 }
 
 impl LetterDetail {
     /// A letter's details; for stores.
     pub fn new(row: LetterRow, payload: Payload, revisions: u32, history: Vec<HistoryEntry>) -> Self {
-        Self { row, payload, revisions, history }
+        Self { row, payload, revisions, history, history_cut: 0, history_cut_at: 0 }
+    }
+
+    /// Says what was cut out of the history.
+    #[must_use]
+    pub fn with_cut(mut self, cut: u64, cut_at: u64) -> Self {
+        (self.history_cut, self.history_cut_at) = (cut, if cut == 0 { 0 } else { cut_at });
+        self
     }
 }
 

@@ -16,8 +16,8 @@ use crate::counters::{Day, Threshold};
 use crate::dead_letter::{
     Actor, Aggregate, BoxFuture, Capabilities, ClaimRequest, Claimed, Cursor, DeadLetter, DeadLetterSink,
     DeadLetterStore, Edit, Edited, EventPage, EventQuery, EventRecord, Filter, Finish, Group, HistoryEntry,
-    KnownPayload, LetterDetail, LetterRow, LetterState, Order, Page, PageRequest, Parking, Payload, PayloadStep,
-    Release, Revision, RevisionSource, StoreClock, Summary, Ticket,
+    HistorySize, KnownPayload, LetterDetail, LetterRow, LetterState, Order, Page, PageRequest, Parking, Payload,
+    PayloadStep, Release, Revision, RevisionSource, StoreClock, Summary, Ticket,
 };
 use crate::error::{StoreError, StoreErrorKind};
 use crate::id::Id;
@@ -65,6 +65,7 @@ struct Stored {
     /// Revisions 1, 2, ...
     payloads: Vec<Revision>,
     history: Vec<HistoryEntry>,
+    size: HistorySize,
     /// This process answers for the lease; it ends with the process, and so does the store.
     kept_alive: bool,
 }
@@ -106,6 +107,12 @@ impl Stored {
         }
     }
 
+    fn record(&mut self, entries: Vec<HistoryEntry>) {
+        self.size.add(&entries);
+        self.history.extend(entries);
+        self.size.cut(&mut self.history);
+    }
+
     fn highest_revision(&self) -> u32 {
         u32::try_from(self.payloads.len()).unwrap_or(u32::MAX)
     }
@@ -131,7 +138,7 @@ impl State {
             let known = stored.known(&letter.payload);
             let before = stored.row.state;
             let step = stored.row.merge(&letter, known, now);
-            stored.history.extend(history);
+            stored.record(history.collect());
             stored.take_payload(step, letter.payload, now);
             let row = stored.row.clone();
             let reopened = before.is_closed() && row.state == LetterState::Parked;
@@ -144,7 +151,14 @@ impl State {
             let letter_id = first.letter_id.clone();
             let row = LetterRow { seq, ..first };
             self.happened("parked", &row, None, &parker(letter.reason), "", now);
-            let mut stored = Stored { row, payloads: Vec::new(), history: history.collect(), kept_alive: false };
+            let mut stored = Stored {
+                row,
+                payloads: Vec::new(),
+                history: Vec::new(),
+                size: HistorySize::default(),
+                kept_alive: false,
+            };
+            stored.record(history.collect());
             stored.take_payload(step, letter.payload, now);
             self.letters.insert(seq, stored);
             self.by_job.insert(job, seq);
@@ -167,7 +181,7 @@ impl State {
         let reaped: Vec<_> = expired
             .map(|stored| {
                 let entry = stored.row.reap(actor, now);
-                stored.history.push(entry);
+                stored.record(vec![entry]);
                 stored.row.clone()
             })
             .collect();
@@ -205,12 +219,12 @@ impl State {
         match finished {
             Ok(()) => {
                 stored.kept_alive = false;
-                stored.history.extend(entries);
+                stored.record(entries);
                 self.happened("replayed", &row, Some(before), actor, result.outcome.as_str(), now);
                 Ok(row)
             }
             Err(stale) => {
-                stored.history.extend(entries.into_iter().map(HistoryEntry::late));
+                stored.record(entries.into_iter().map(HistoryEntry::late).collect());
                 self.happened("late_result", &row, Some(before), actor, result.outcome.as_str(), now);
                 Err(stale)
             }
@@ -284,7 +298,7 @@ impl State {
 
 impl DeadLetterSink for MemoryStore {
     fn submit(&self, letter: DeadLetter) -> Ticket {
-        Reply::ready(Parking::Parked { letter_id: self.lock().park(letter, self.clock.now()) })
+        Reply::ready(Parking::Parked { letter_id: self.lock().park(letter.bounded(), self.clock.now()) })
     }
 }
 
@@ -311,6 +325,7 @@ impl DeadLetterStore for MemoryStore {
             Ok(state.letter(&letter_id).ok().map(|stored| {
                 let revisions = u32::try_from(stored.payloads.len()).unwrap_or(u32::MAX);
                 LetterDetail::new(stored.row.clone(), stored.payload(), revisions, stored.history.clone())
+                    .with_cut(stored.size.cut, stored.size.cut_at)
             }))
         })
     }
@@ -345,7 +360,7 @@ impl DeadLetterStore for MemoryStore {
     }
 
     fn finish(&self, result: Finish, actor: Actor) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
-        later(move || self.lock().finish(&result, &actor, self.clock.now()))
+        later(move || self.lock().finish(&result.bounded(), &actor, self.clock.now()))
     }
 
     fn extend(&self, letter_id: String, fence: u64, lease: Duration) -> BoxFuture<'_, Result<SystemTime, StoreError>> {

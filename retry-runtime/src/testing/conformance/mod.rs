@@ -21,6 +21,7 @@ mod bounded;
 mod counters;
 mod doctor;
 mod hand;
+mod history;
 mod ledger;
 mod lifecycle;
 mod model;
@@ -81,10 +82,10 @@ pub fn filters<S: DeadLetterStore>(make: impl FnOnce(StoreClock) -> S, seed: u64
     agreement::filters_agree(&Bench::new(make), seed)
 }
 
-/// Checks only what operators do to one letter, and the audit of all changes: a part of [`store`].
+/// Checks only what operators do to one letter, the audit of all changes, and the history: a part of [`store`].
 pub fn letters<S: DeadLetterStore>(mut make: impl FnMut(StoreClock) -> S) -> Report {
     let mut report = Report::of(Vec::new());
-    for checks in [hand::checks(), audit::checks()] {
+    for checks in [hand::checks(), audit::checks(), history::checks()] {
         report.extend(run(checks, || Bench::new(&mut make)));
     }
     report

@@ -237,7 +237,8 @@ fn agree<S: DeadLetterStore>(bench: &Bench<S>, model: &MemoryStore, known: &Know
         ours.row.job_id.clone_from(&row.job_id);
     }
     ours.row.letter_id.clone_from(&row.letter_id);
-    let LetterDetail { row: wanted, payload, revisions, history } = ours;
+    let LetterDetail { row: wanted, payload, revisions, history, history_cut, history_cut_at } = ours;
+    same("what was cut", (theirs.history_cut, theirs.history_cut_at), (history_cut, history_cut_at))?;
     same("row", &theirs.row, &wanted)?;
     same("payload", &theirs.payload, &payload)?;
     same("revisions", theirs.revisions, revisions)?;
