@@ -38,6 +38,14 @@ CREATE INDEX event_op ON event(op_id) WHERE op_id IS NOT NULL;
 
 -- Operations belong to a part of the file, like letters.
 ALTER TABLE op ADD COLUMN scope TEXT NOT NULL DEFAULT 'default';
+CREATE INDEX op_scope ON op(scope, id);
+
+-- Results, and failures among them, from which on the failure ratio and the ramp count.
+ALTER TABLE op ADD COLUMN results_before INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE op ADD COLUMN failures_before INTEGER NOT NULL DEFAULT 0;
+
+-- For which operation a letter is being replayed.
+CREATE INDEX op_item_running ON op_item(seq) WHERE outcome = 'running';
 
 -- How many members of an operation ended how, kept by the triggers below, so that progress never scans.
 CREATE TABLE op_count(

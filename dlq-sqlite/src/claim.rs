@@ -3,7 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use retry_runtime::dead_letter::{
-    Actor, ClaimRequest, Claimed, Finish, HistoryEntry, LetterRow, LetterState, Release, to_millis,
+    Actor, ClaimRequest, Claimed, Finish, HistoryEntry, ItemOutcome, LetterRow, LetterState, Release, ended_as,
+    released_as, to_millis,
 };
 use retry_runtime::error::{StoreError, StoreErrorKind};
 use rusqlite::{OptionalExtension, params};
@@ -11,6 +12,7 @@ use rusqlite::{OptionalExtension, params};
 use crate::due::{Places, due};
 use crate::history;
 use crate::letters;
+use crate::operations::members;
 use crate::payload::{Payloads, Raw};
 use crate::rows::{self, Tx, stored};
 
@@ -43,26 +45,36 @@ pub(crate) fn claim(
 ) -> rusqlite::Result<Vec<Taken>> {
     reap(tx, actor)?;
     let mut claimed = Vec::new();
-    for mut row in due(tx, request, places)? {
-        row.claim(request, tx.now);
-        tx.connection
-            .prepare_cached(
-                "UPDATE letter SET state = ?2, fence = ?3, owner = ?4, lease_until = ?5, failed_again = ?6 WHERE seq = ?1",
-            )?
-            .execute(params![
-                stored(row.seq),
-                row.state.as_str(),
-                stored(row.fence),
-                row.owner,
-                row.lease_until.map(to_millis),
-                row.failed_again
-            ])?;
-        let states = (Some(LetterState::Parked), Some(row.state));
-        rows::event(tx, Some(row.seq), "claimed", Some(actor), states, &request.owner)?;
-        let payload = letters::payload(tx.connection, row.seq)?;
-        claimed.push(Taken { row, payload });
+    for row in due(tx, request, places)? {
+        claimed.push(hand_out(tx, row, request, actor)?);
     }
     Ok(claimed)
+}
+
+/// Takes one parked letter.
+pub(crate) fn hand_out(
+    tx: Tx<'_>,
+    mut row: LetterRow,
+    request: &ClaimRequest,
+    actor: &Actor,
+) -> rusqlite::Result<Taken> {
+    row.claim(request, tx.now);
+    tx.connection
+        .prepare_cached(
+            "UPDATE letter SET state = ?2, fence = ?3, owner = ?4, lease_until = ?5, failed_again = ?6 WHERE seq = ?1",
+        )?
+        .execute(params![
+            stored(row.seq),
+            row.state.as_str(),
+            stored(row.fence),
+            row.owner,
+            row.lease_until.map(to_millis),
+            row.failed_again
+        ])?;
+    let states = (Some(LetterState::Parked), Some(row.state));
+    rows::event(tx, Some(row.seq), "claimed", Some(actor), states, &request.owner)?;
+    let payload = letters::payload(tx.connection, row.seq)?;
+    Ok(Taken { row, payload })
 }
 
 /// The leases that have run out. Without the hint the planner prefers the equality on `state` of another index, and sorts.
@@ -90,6 +102,8 @@ pub(crate) fn reap(tx: Tx<'_>, actor: &Actor) -> rusqlite::Result<Vec<LetterRow>
             let entry = row.reap(actor, tx.now);
             rows::save(tx, &row)?;
             history::add(tx, row.seq, &[entry])?;
+            let operation = members::ended(tx, row.seq, ended_as(&row, true))?;
+            let tx = tx.in_operation(operation.as_deref());
             let states = (Some(LetterState::Replaying), Some(row.state));
             rows::event(tx, Some(row.seq), "lease_expired", Some(actor), states, "")?;
             reaped.push(row);
@@ -112,6 +126,8 @@ pub(crate) fn finish(tx: Tx<'_>, result: &Finish, actor: &Actor) -> Verdict<Lett
     rows::save(tx, &row)?;
     history::add(tx, row.seq, &entries)?;
     let states = (Some(before), Some(row.state));
+    let operation = members::ended(tx, row.seq, ended_as(&row, false))?;
+    let tx = tx.in_operation(operation.as_deref());
     rows::event(tx, Some(row.seq), "replayed", Some(actor), states, result.outcome.as_str())?;
     Ok(Ok(row))
 }
@@ -131,12 +147,25 @@ pub(crate) fn extend(tx: Tx<'_>, letter_id: &str, fence: u64, lease: Duration) -
 
 /// Puts a letter back without a result.
 pub(crate) fn release(tx: Tx<'_>, letter_id: &str, release: Release, actor: &Actor) -> Verdict<LetterRow> {
+    release_as(tx, letter_id, release, released_as(release), actor)
+}
+
+/// The same; where it was replayed for an operation, its member becomes this.
+pub(crate) fn release_as(
+    tx: Tx<'_>,
+    letter_id: &str,
+    release: Release,
+    member: (ItemOutcome, String),
+    actor: &Actor,
+) -> Verdict<LetterRow> {
     let Some(mut row) = find(tx, letter_id)? else { return Ok(Err(unknown(letter_id))) };
     let before = row.state;
     if let Err(refused) = row.release(release) {
         return Ok(Err(refused));
     }
     rows::save(tx, &row)?;
+    let operation = members::ended(tx, row.seq, member)?;
+    let tx = tx.in_operation(operation.as_deref());
     rows::event(tx, Some(row.seq), "released", Some(actor), (Some(before), Some(row.state)), release.as_str())?;
     Ok(Ok(row))
 }

@@ -80,6 +80,7 @@ mod history;
 mod ledger;
 mod letters;
 mod open;
+mod operations;
 mod park;
 mod payload;
 #[cfg(test)]

@@ -54,7 +54,7 @@ fn connections() -> Vec<(tempfile::TempDir, open::Writer)> {
 
 fn tx(connection: &Connection) -> Tx<'_> {
     let now = SystemTime::UNIX_EPOCH + Duration::from_secs(7);
-    Tx { connection, now, scope: "default", writer: "w", payloads: Payloads::nowhere() }
+    Tx { connection, now, scope: "default", writer: "w", operation: None, payloads: Payloads::nowhere() }
 }
 
 fn plan(connection: &Connection, query: &Condition) -> String {

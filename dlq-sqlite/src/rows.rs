@@ -21,9 +21,19 @@ pub(crate) struct Tx<'a> {
     /// This process, for people to read.
     pub(crate) writer: &'a str,
     pub(crate) payloads: &'a Payloads,
+    /// The bulk operation this is part of: events carry it.
+    pub(crate) operation: Option<&'a str>,
 }
 
-impl Tx<'_> {
+impl<'a> Tx<'a> {
+    /// The same as part of an operation.
+    pub(crate) fn in_operation<'b>(self, op_id: Option<&'b str>) -> Tx<'b>
+    where
+        'a: 'b,
+    {
+        Tx { operation: op_id, ..self }
+    }
+
     pub(crate) fn millis(&self) -> i64 {
         to_millis(self.now)
     }
@@ -172,8 +182,8 @@ pub(crate) fn event(
 ) -> rusqlite::Result<()> {
     tx.connection
         .prepare_cached(
-            "INSERT INTO event(seq, at, what, actor, reason, before, after, detail, scope)
-             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            "INSERT INTO event(seq, at, what, actor, reason, before, after, detail, scope, op_id)
+             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         )?
         .execute(params![
             seq.map(stored),
@@ -184,7 +194,8 @@ pub(crate) fn event(
             states.0.map(LetterState::as_str),
             states.1.map(LetterState::as_str),
             detail,
-            tx.scope
+            tx.scope,
+            tx.operation
         ])?;
     Ok(())
 }

@@ -43,6 +43,12 @@ fn list_count_and_groups_agree_about_any_filter() {
 }
 
 #[test]
+fn the_store_keeps_the_rules_of_operations() {
+    let fresh = Fresh::new();
+    conformance::operations(|clock| fresh.store(clock)).assert_passed();
+}
+
+#[test]
 fn the_store_keeps_the_rules_of_ledgers() {
     let fresh = Fresh::new();
     conformance::ledger(|clock| fresh.store(clock)).assert_passed();

@@ -39,6 +39,7 @@ impl Place {
         let mut letter = DeadLetter::new("fetch", StopReason::Exhausted, SystemTime::UNIX_EPOCH);
         letter.payload = Payload::Json(payload.to_owned());
         let tx = Tx {
+            operation: None,
             connection: self.connection(),
             now: SystemTime::UNIX_EPOCH,
             scope: "default",

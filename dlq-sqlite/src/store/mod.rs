@@ -2,6 +2,7 @@
 
 mod admin;
 mod books;
+mod operations;
 mod verbs;
 
 use std::collections::BTreeSet;

@@ -208,7 +208,7 @@ impl DeadLetterStore for SqliteStore {
 
 impl Handle {
     /// Decodes what was claimed: large payloads on the thread that reads, so that the caller's executor is not held up.
-    async fn decode(&self, taken: Vec<Taken>) -> Result<Vec<Claimed>, StoreError> {
+    pub(super) async fn decode(&self, taken: Vec<Taken>) -> Result<Vec<Claimed>, StoreError> {
         let (large, small): (Vec<_>, Vec<_>) = taken.into_iter().enumerate().partition(|(_, t)| t.payload.is_large());
         let decode = |payloads: &Payloads, some: Vec<(usize, Taken)>| -> Vec<(usize, Claimed)> {
             some.into_iter().map(|(index, taken)| (index, taken.decode(payloads))).collect()
@@ -237,6 +237,6 @@ impl Handle {
 }
 
 /// Whether the lease this was about is over: it was written, or it had gone already.
-fn settled<T>(done: &Result<T, StoreError>) -> bool {
+pub(super) fn settled<T>(done: &Result<T, StoreError>) -> bool {
     done.as_ref().map_or_else(|error| error.kind() == StoreErrorKind::StaleLease, |_| true)
 }

@@ -183,6 +183,7 @@ impl Worker {
             now: self.now,
             scope: &self.scope,
             writer: &self.name,
+            operation: None,
             payloads: &self.shared.payloads,
         };
         let count = commands.len();
@@ -207,6 +208,7 @@ impl Worker {
             now: self.now,
             scope: &self.scope,
             writer: &self.name,
+            operation: None,
             payloads: &self.shared.payloads,
         };
         let failed: Vec<usize> = outcome

@@ -185,6 +185,7 @@ impl Worker {
             now,
             scope: &self.scope,
             writer: &self.name,
+            operation: None,
             payloads: &self.shared.payloads,
         };
         let busy_until = Instant::now() + self.settings.busy_timeout;

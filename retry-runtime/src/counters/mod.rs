@@ -26,6 +26,23 @@ pub use thresholds::{Degraded, Threshold, Thresholds};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Day(i64);
 
+/// A moment in UTC, to the second.
+pub(crate) struct Utc(pub(crate) SystemTime);
+
+impl Utc {
+    /// Of a day beyond the calendar only the time of day is left.
+    pub(crate) fn second_of_day(&self) -> u64 {
+        self.0.duration_since(Day::of(self.0).start()).map_or(0, |since| since.as_secs() % 86_400)
+    }
+}
+
+impl fmt::Display for Utc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let second = self.second_of_day();
+        write!(f, "{}T{:02}:{:02}:{:02}Z", Day::of(self.0), second / 3_600, second / 60 % 60, second % 60)
+    }
+}
+
 /// Where a counter stops: the largest whole number every store and every SQL client can hold.
 pub const MAX_COUNT: u64 = i64::MAX as u64;
 

@@ -17,6 +17,7 @@ mod history;
 mod letter;
 mod losses;
 mod memory;
+mod operations;
 mod page;
 mod record;
 mod replay;
@@ -50,6 +51,12 @@ pub use history::{HistorySize, MAX_HISTORY_BYTES, MAX_HISTORY_ENTRIES, message_s
 pub use letter::{DeadLetter, Payload};
 pub use losses::{give_back_losses, lose, lost, take_losses};
 pub use memory::MemoryStore;
+pub use operations::{
+    BulkOperations, ItemOutcome, ItemPage, Leave, MemberClaim, MemberStep, Members, Next, Operation, OperationItem,
+    OperationOptions, OperationRequest, OperationStatus, OperationTicket, OutcomeCounts, Pace, Plan, PlanGroup,
+    PlanRow, Prospect, Room, Steer, Verb, act, ended_as, failing_too_often, next_stage, only_for, released_as,
+    stage_total,
+};
 pub use page::{Cursor, LOOK_AT, Order, Page, PageRequest};
 pub use record::{AttemptOutcome, DEFAULT_SCOPE, HistoryEntry, LetterDetail, LetterRow, MAX_CRASHES, MAX_REPLAYS};
 pub use replay::{IntoReplayError, ReplayError, ReplayJob, ReplayReport, Replayer, Skipped, Stopper};

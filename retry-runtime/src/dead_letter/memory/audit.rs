@@ -17,7 +17,10 @@ impl State {
         now: SystemTime,
     ) {
         self.note(what, actor, detail, now);
+        // A live failure meanwhile is not the operation's doing.
+        let operation = self.operations.of_letter(row.seq).filter(|_| what != "parked").cloned();
         if let Some(event) = self.events.last_mut() {
+            event.operation = operation;
             event.letter_id = Some(row.letter_id.clone());
             (event.before, event.after) = (before, Some(row.state));
         }

@@ -6,6 +6,7 @@ mod counters;
 mod doctor;
 mod hand;
 mod ledger;
+mod operations;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -58,6 +59,7 @@ struct State {
     daily: BTreeMap<(String, Day, String), u64>,
     thresholds: BTreeMap<(String, String), Threshold>,
     events: Vec<EventRecord>,
+    operations: operations::Operations,
 }
 
 struct Stored {
@@ -187,6 +189,7 @@ impl State {
             .collect();
         for row in &reaped {
             self.happened("lease_expired", row, Some(LetterState::Replaying), actor, "", now);
+            self.operations.reaped(row, now);
         }
         reaped
     }
@@ -221,6 +224,7 @@ impl State {
                 stored.kept_alive = false;
                 stored.record(entries);
                 self.happened("replayed", &row, Some(before), actor, result.outcome.as_str(), now);
+                self.operations.finished(&row, now);
                 Ok(row)
             }
             Err(stale) => {
@@ -238,11 +242,13 @@ impl State {
         actor: &Actor,
         now: SystemTime,
     ) -> Result<LetterRow, StoreError> {
-        self.by_hand(letter_id, "released", release.as_str(), actor, now, |stored| {
+        let row = self.by_hand(letter_id, "released", release.as_str(), actor, now, |stored| {
             stored.row.release(release)?;
             stored.kept_alive = false;
             Ok(())
-        })
+        })?;
+        self.operations.released(row.seq, release, now);
+        Ok(row)
     }
 
     fn list(&self, filter: &Filter, page: &PageRequest) -> Page {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::SystemTime;
 
-use crate::counters::Day;
+use crate::counters::Utc;
 
 /// What a replay did, or, dry, would do.
 ///
@@ -181,17 +181,5 @@ impl fmt::Display for ReplayReport {
             Some(why) => write!(f, "; stopped: {why}"),
             None => Ok(()),
         }
-    }
-}
-
-/// A moment in UTC, to the second.
-struct Utc(SystemTime);
-
-impl fmt::Display for Utc {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let day = Day::of(self.0);
-        // Of a day beyond the calendar only the time of day is left.
-        let second = self.0.duration_since(day.start()).map_or(0, |since| since.as_secs() % 86_400);
-        write!(f, "{day}T{:02}:{:02}:{:02}Z", second / 3_600, second / 60 % 60, second % 60)
     }
 }

@@ -9,6 +9,7 @@
 //!
 //! conformance::store(MemoryStore::with_clock).assert_passed();
 //! conformance::audit(MemoryStore::with_clock).assert_passed();
+//! conformance::operations(MemoryStore::with_clock).assert_passed();
 //! conformance::ledger(MemoryStore::with_clock).assert_passed();
 //! conformance::counters(MemoryStore::with_clock).assert_passed();
 //! ```
@@ -25,6 +26,8 @@ mod history;
 mod ledger;
 mod lifecycle;
 mod model;
+mod operations;
+mod operations_run;
 mod park;
 mod read;
 mod replay;
@@ -36,7 +39,7 @@ mod thresholds;
 use std::sync::Arc;
 
 use crate::counters::{DailyCounters, Thresholds};
-use crate::dead_letter::{Checkup, DeadLetterSink, DeadLetterStore, Doctor, Finding, StoreAdmin, StoreClock};
+use crate::dead_letter::{BulkOperations, Checkup, DeadLetterSink, DeadLetterStore, Doctor, Finding, StoreAdmin, StoreClock};
 use crate::ledger::{AttemptLedger, LedgerBooks};
 
 pub use report::{Outcome, Report};
@@ -70,6 +73,13 @@ pub fn store<S: DeadLetterStore>(mut make: impl FnMut(StoreClock) -> S) -> Repor
         report.extend(run(checks, || Bench::new(&mut make)));
     }
     report.extend(letters(make));
+    report
+}
+
+/// Checks bulk operations. `make` gives a fresh, empty store on the clock.
+pub fn operations<S: BulkOperations>(mut make: impl FnMut(StoreClock) -> S) -> Report {
+    let mut report = run(operations::checks(), || Bench::new(&mut make));
+    report.extend(run(operations_run::checks(), || Bench::new(&mut make)));
     report
 }
 
