@@ -59,7 +59,9 @@ pub use operations::{
 };
 pub use page::{Cursor, LOOK_AT, Order, Page, PageRequest};
 pub use record::{AttemptOutcome, DEFAULT_SCOPE, HistoryEntry, LetterDetail, LetterRow, MAX_CRASHES, MAX_REPLAYS};
-pub use replay::{IntoReplayError, ReplayError, ReplayJob, ReplayReport, Replayer, Skipped, Stopper};
+pub use replay::{
+    Handlers, IntoReplayError, OperationRunner, ReplayError, ReplayJob, ReplayReport, Replayer, Skipped, Stopper,
+};
 pub use revision::{Revision, RevisionSource};
 pub use rules::{KnownPayload, PayloadStep, lease_end};
 pub use scope::{ReplayScope, Scoped, hand_over};

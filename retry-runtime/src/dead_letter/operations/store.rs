@@ -12,7 +12,7 @@ use crate::error::StoreError;
 /// A store that keeps bulk operations.
 ///
 /// An operation is planned (dry, nothing is written), started (its members are frozen), taken by a runner, and run to its
-/// end: `OperationRunner` does that. It can be looked at and steered meanwhile, from
+/// end: [`OperationRunner`](crate::dead_letter::OperationRunner) does that. It can be looked at and steered meanwhile, from
 /// any process that has the store.
 ///
 /// **Members and letters.** A member is `running` exactly while its letter is replayed for the operation. Whatever ends that

@@ -1,26 +1,32 @@
 //! Doing parked jobs again.
 
+mod alarm;
+mod crew;
+mod handlers;
 mod heart;
 mod job;
 mod report;
 mod run;
+mod runner;
+mod stopper;
 mod under_way;
+mod work;
 
-use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use alarm::Timer;
+pub use handlers::Handlers;
 pub use job::{IntoReplayError, ReplayError, ReplayJob};
 pub use report::{ReplayReport, Skipped};
+pub use runner::OperationRunner;
+pub use stopper::Stopper;
 
 use crate::dead_letter::executor::block_on;
-use crate::dead_letter::{Actor, BoxFuture, DeadLetterStore, Filter};
+use crate::dead_letter::{Actor, DeadLetterStore, Filter};
 use crate::error::{StoreError, StoreErrorKind};
-
-type Handler = Box<dyn Fn(ReplayJob) -> BoxFuture<'static, Result<(), ReplayError>> + Send + Sync>;
 
 /// Takes parked letters and does their jobs again: one after the other, the one longest unseen first.
 ///
@@ -67,7 +73,7 @@ type Handler = Box<dyn Fn(ReplayJob) -> BoxFuture<'static, Result<(), ReplayErro
 /// ```
 pub struct Replayer {
     store: Arc<dyn DeadLetterStore>,
-    handlers: HashMap<String, Handler>,
+    handlers: Handlers,
     filter: Filter,
     limit: Option<u64>,
     executes: bool,
@@ -77,18 +83,8 @@ pub struct Replayer {
     lease: Duration,
     owner: String,
     actor: Actor,
-    stop: Arc<AtomicBool>,
-}
-
-/// Stops a [`Replayer`] after the letter it is at.
-#[derive(Clone, Debug)]
-pub struct Stopper(Arc<AtomicBool>);
-
-impl Stopper {
-    /// Stops it; the report says so.
-    pub fn stop(&self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
+    rate: Option<f64>,
+    stop: Stopper,
 }
 
 impl Replayer {
@@ -96,7 +92,7 @@ impl Replayer {
     pub fn new<S: DeadLetterStore + 'static>(store: S) -> Self {
         Self {
             store: Arc::new(store),
-            handlers: HashMap::new(),
+            handlers: Handlers::new(),
             filter: Filter::default(),
             limit: Some(20),
             executes: false,
@@ -105,14 +101,12 @@ impl Replayer {
             lease: Duration::from_secs(60),
             owner: format!("replay-{}", std::process::id()),
             actor: Actor::new("replay", ""),
-            stop: Arc::default(),
+            rate: None,
+            stop: Stopper::default(),
         }
     }
 
-    /// What does jobs of a kind again. Letters of kinds without a handler are passed over.
-    ///
-    /// The handler runs inside a [`ReplayScope`](crate::dead_letter::ReplayScope): when it calls the annotated function
-    /// itself and that gives up again, no second letter is parked. What the handler spawns is outside of it.
+    /// As [`Handlers::on`]. Letters of kinds without a handler are passed over.
     #[must_use]
     pub fn on<F, Fut, T, E>(mut self, kind: impl Into<String>, handler: F) -> Self
     where
@@ -121,32 +115,25 @@ impl Replayer {
         E: IntoReplayError + 'static,
         T: 'static,
     {
-        let handler = move |job| {
-            let future = handler(job);
-            let future: BoxFuture<'static, _> =
-                Box::pin(async move { future.await.map(drop).map_err(E::into_replay_error) });
-            future
-        };
-        self.handlers.insert(kind.into(), Box::new(handler));
+        self.handlers = self.handlers.on(kind, handler);
         self
     }
 
-    /// The same, for blocking work. It blocks the thread that drives the replay.
+    /// As [`Handlers::on_blocking`]: it blocks the thread that drives the replay.
     #[must_use]
     pub fn on_blocking<F, T, E>(mut self, kind: impl Into<String>, handler: F) -> Self
     where
         F: Fn(ReplayJob) -> Result<T, E> + Send + Sync + 'static,
         E: IntoReplayError,
     {
-        let handler = Arc::new(handler);
-        let handler = move |job| {
-            let handler = Arc::clone(&handler);
-            // Inside the future, so that it runs in the scope and under the lease.
-            let future: BoxFuture<'static, _> =
-                Box::pin(async move { handler(job).map(drop).map_err(E::into_replay_error) });
-            future
-        };
-        self.handlers.insert(kind.into(), Box::new(handler));
+        self.handlers = self.handlers.on_blocking(kind, handler);
+        self
+    }
+
+    /// These handlers instead of those so far.
+    #[must_use]
+    pub fn handlers(mut self, handlers: Handlers) -> Self {
+        self.handlers = handlers;
         self
     }
 
@@ -198,6 +185,16 @@ impl Replayer {
         self
     }
 
+    /// Begins at most so many letters per second, evenly spaced; fractions are fine. By default as many as can be. What is
+    /// no number above zero does not limit.
+    ///
+    /// [`run`](Self::run) waits by tokio's timer where the feature `tokio` is on, and by a thread otherwise.
+    #[must_use]
+    pub fn rate(mut self, per_second: f64) -> Self {
+        self.rate = Some(per_second);
+        self
+    }
+
     /// How long a letter is kept from others without a sign of life; 60 s by default. It is extended while the handler
     /// runs.
     #[must_use]
@@ -215,7 +212,7 @@ impl Replayer {
 
     /// A handle that stops this replay after the letter it is at.
     pub fn stopper(&self) -> Stopper {
-        Stopper(Arc::clone(&self.stop))
+        self.stop.clone()
     }
 
     /// Replays. When this future is dropped, the letter it is at is given back.
@@ -223,7 +220,7 @@ impl Replayer {
     /// # Errors
     /// When the store cannot be read at the start, or takes no leases back. Later failures end the run; the report says so.
     pub async fn run(&self) -> Result<ReplayReport, StoreError> {
-        run::Run::start(self).await?.finish_all().await
+        self.run_by(Timer::Runtime).await
     }
 
     /// Replays, for programs without an asynchronous runtime.
@@ -232,16 +229,22 @@ impl Replayer {
     /// As [`run`](Self::run).
     pub fn run_blocking(&self) -> Result<ReplayReport, StoreError> {
         let for_ever = Duration::from_secs(u64::from(u32::MAX));
-        block_on(self.run(), for_ever).unwrap_or_else(|| {
+        block_on(self.run_by(Timer::Thread), for_ever).unwrap_or_else(|| {
             Err(StoreError::new(StoreErrorKind::Unavailable, "the replay did not end within a hundred years"))
         })
+    }
+}
+
+impl Replayer {
+    async fn run_by(&self, timer: Timer) -> Result<ReplayReport, StoreError> {
+        run::Run::start(self, timer).await?.finish_all().await
     }
 }
 
 impl fmt::Debug for Replayer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Replayer")
-            .field("kinds", &self.handlers.keys())
+            .field("kinds", &self.handlers)
             .field("filter", &self.filter)
             .field("limit", &self.limit)
             .field("executes", &self.executes)

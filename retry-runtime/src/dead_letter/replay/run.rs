@@ -5,25 +5,24 @@
 //! a million of them.
 
 use std::collections::HashSet;
-use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::future::poll_fn;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::SystemTime;
 
+use super::alarm::{Timer, pause};
+use super::handlers::Handler;
 use super::heart::Heart;
-use super::job::{HandlerEnd, ReplayError, ReplayJob, Said, is_without_payload};
+use super::job::is_without_payload;
 use super::under_way::{becomes, look_under_way, reap};
-use super::{Handler, ReplayReport, Replayer};
-use crate::dead_letter::scope::Report;
+use super::work::{Ended, Lease, Ways, work};
+use super::{ReplayReport, Replayer};
+use crate::clock;
 use crate::dead_letter::{
-    ClaimRequest, Claimed, Cursor, DeadLetterStore, Filter, Finish, LetterRow, LetterState, Order, PageRequest,
-    Release, ReplayOutcome, ReplayScope,
+    ClaimRequest, Cursor, DeadLetterStore, Filter, Finish, LetterRow, LetterState, Order, Pace, PageRequest, Release,
+    ReplayOutcome,
 };
 use crate::error::{StoreError, StoreErrorKind};
-use crate::stop::StopReason;
 
 pub(super) const PAGE: u32 = 100;
 
@@ -36,6 +35,8 @@ pub(super) struct Run<'a> {
     /// Letters that failed without moving behind `last`: the clock stands still, or was set back.
     seen: HashSet<u64>,
     taken: u64,
+    pace: Pace,
+    timer: Timer,
     report: ReplayReport,
 }
 
@@ -58,7 +59,7 @@ enum After {
 }
 
 impl<'a> Run<'a> {
-    pub(super) async fn start(with: &'a Replayer) -> Result<Self, StoreError> {
+    pub(super) async fn start(with: &'a Replayer, timer: Timer) -> Result<Self, StoreError> {
         let mut report = ReplayReport { dry_run: !with.executes, ..ReplayReport::default() };
         let mut states = vec![LetterState::Parked];
         states.extend(with.grant.map(|_| LetterState::Abandoned));
@@ -73,11 +74,9 @@ impl<'a> Run<'a> {
         }
         let last = newest(&*with.store, &filter).await?;
         let needs_heart = with.executes && !with.store.capabilities().heartbeats;
-        let heart = needs_heart.then(|| Heart::start(Arc::clone(&with.store), with.lease)).transpose();
-        let heart = heart.map_err(|error| {
-            StoreError::new(StoreErrorKind::Unavailable, "cannot start the thread that keeps leases").with_source(error)
-        })?;
-        Ok(Self { with, filter, last, heart, seen: HashSet::new(), taken: 0, report })
+        let heart = needs_heart.then(|| Heart::start(with.lease)).transpose()?;
+        let pace = Pace::new(with.rate.filter(|_| with.executes));
+        Ok(Self { with, filter, last, heart, seen: HashSet::new(), taken: 0, pace, timer, report })
     }
 
     pub(super) async fn finish_all(mut self) -> Result<ReplayReport, StoreError> {
@@ -103,7 +102,7 @@ impl<'a> Run<'a> {
                     reached_limit = true;
                     break 'pages;
                 }
-                if self.with.stop.load(Ordering::SeqCst) {
+                if !self.keep_pace().await {
                     self.report.stopped = Some("asked to stop".to_owned());
                     break 'pages;
                 }
@@ -179,47 +178,41 @@ impl<'a> Run<'a> {
             self.passed_over(row).await?;
             return Ok(After::Next);
         };
-        let mut lease =
-            Lease { store: &*with.store, letter_id: row.letter_id.clone(), fence: claimed.row.fence, is_held: true };
+        let mut lease = Lease::new(Arc::clone(&with.store), &claimed);
         if is_without_payload(&claimed.payload) {
             self.report.skipped.without_payload += 1;
             self.release(&mut lease).await?;
             return Ok(After::Next);
         }
         self.taken += 1;
-        let scope = ReplayScope::of(&claimed.row);
-        let ended = self.handle(handler, claimed, scope.clone(), &lease).await;
-        let Some(ended) = ended else {
-            lease.is_held = false;
-            self.report.skipped.late += 1;
-            return Ok(After::Next);
-        };
-        let mut said = scope.take_report();
-        let outcome = match ended.map_err(ReplayError::into_said) {
-            // A call inside gave the job up, whatever its caller made of it: a rejected `Ok` value, or an ignored error. (A
-            // call that was dropped has no say: the handler went another way.)
-            Ok(()) => match said.failure.take_if(|failure| failure.reason != StopReason::Dropped) {
-                Some(failure) => ReplayOutcome::Failed(failure),
-                None => ReplayOutcome::Recovered,
-            },
-            Err(Said { end: HandlerEnd::NotStarted { why, stops }, .. }) => {
+        self.pace.started(clock::monotonic());
+        let ways = Ways { heart: self.heart.as_ref(), lease: with.lease, threads: false };
+        match work(handler, claimed, &mut lease, &ways).await {
+            Ended::Lost => self.report.skipped.late += 1,
+            Ended::Result(result) => self.finish(lease, result).await?,
+            Ended::NotStarted { why, stops } => {
                 self.report.skipped.not_started += 1;
                 // It did not even begin: it does not count against the limit either.
                 self.taken -= 1;
                 self.release(&mut lease).await?;
                 return Ok(if stops { After::Stop(why) } else { After::Next });
             }
-            Err(Said { end: HandlerEnd::Gone(failure), attempts, history }) => {
-                said.or(attempts, history);
-                ReplayOutcome::Gone(failure)
-            }
-            Err(Said { end: HandlerEnd::Failed(failure), attempts, history }) => {
-                said.or(attempts, history);
-                ReplayOutcome::Failed(failure)
-            }
-        };
-        self.finish(lease, outcome, said).await?;
+        }
         Ok(After::Next)
+    }
+
+    /// Waits for the pace; `false` when the run was asked to stop meanwhile.
+    async fn keep_pace(&self) -> bool {
+        let wait = self.pace.wait(clock::monotonic());
+        if !wait.is_zero() {
+            let mut alarm = pause(wait, self.timer);
+            poll_fn(|cx| {
+                let is_asked = self.with.stop.poll_set(cx).is_ready();
+                if is_asked { Poll::Ready(()) } else { alarm.as_mut().poll(cx) }
+            })
+            .await;
+        }
+        !self.with.stop.is_set()
     }
 
     /// Brings an abandoned letter back with its grant, if it can be replayed now; counts it otherwise.
@@ -252,55 +245,18 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Runs the handler in its scope and under its lease; `None` when the lease was lost.
-    async fn handle(
-        &self,
-        handler: &Handler,
-        claimed: Claimed,
-        scope: ReplayScope,
-        lease: &Lease<'_>,
-    ) -> Option<Result<(), ReplayError>> {
-        let job = ReplayJob::of(claimed);
-        let work = scope.run(async move {
-            let begun = catch_unwind(AssertUnwindSafe(|| handler(job)));
-            let mut future = pin!(match begun {
-                Ok(future) => future,
-                Err(panic) => return Err(ReplayError::panicked(&*panic)),
-            });
-            poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
-                Ok(poll) => poll,
-                Err(panic) => Poll::Ready(Err(ReplayError::panicked(&*panic))),
-            })
-            .await
-        });
-        match &self.heart {
-            Some(heart) => heart.keep(&lease.letter_id, lease.fence, work).await,
-            None => Some(work.await),
-        }
-    }
-
-    async fn finish(&mut self, mut lease: Lease<'_>, outcome: ReplayOutcome, said: Report) -> Result<(), StoreError> {
-        let mut result = Finish::new(lease.letter_id.clone(), lease.fence, outcome);
-        // What the annotated function said of its own end is better than what the handler made of it.
-        if let (ReplayOutcome::Failed(failure), Some(better)) = (&mut result.outcome, said.failure) {
-            *failure = better;
-        }
-        result.attempts = said.attempts.max(1);
-        result.history = said.history;
+    async fn finish(&mut self, mut lease: Lease, result: Finish) -> Result<(), StoreError> {
         let is_gone = matches!(result.outcome, ReplayOutcome::Gone(_));
-        let finished = self.with.store.finish(result, self.with.actor.clone()).await;
-        lease.is_held = false;
-        let row = match finished {
+        let row = match self.with.store.finish(result, self.with.actor.clone()).await {
             Ok(row) => row,
             Err(error) if error.kind() == StoreErrorKind::StaleLease => {
+                lease.is_over();
                 self.report.skipped.late += 1;
                 return Ok(());
             }
-            Err(error) => {
-                lease.is_held = true;
-                return Err(error);
-            }
+            Err(error) => return Err(error),
         };
+        lease.is_over();
         match row.state {
             LetterState::Recovered => self.report.recovered += 1,
             LetterState::Abandoned => self.report.abandoned += 1,
@@ -313,10 +269,10 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    async fn release(&self, lease: &mut Lease<'_>) -> Result<(), StoreError> {
+    async fn release(&self, lease: &mut Lease) -> Result<(), StoreError> {
         let release = Release::Held { fence: lease.fence };
         self.with.store.release(lease.letter_id.clone(), release, self.with.actor.clone()).await?;
-        lease.is_held = false;
+        lease.is_over();
         Ok(())
     }
 
@@ -330,21 +286,5 @@ impl<'a> Run<'a> {
             _ => self.report.skipped.changed += 1,
         }
         Ok(())
-    }
-}
-
-/// A lease that is given back when the run is dropped.
-struct Lease<'a> {
-    store: &'a dyn DeadLetterStore,
-    letter_id: String,
-    fence: u64,
-    is_held: bool,
-}
-
-impl Drop for Lease<'_> {
-    fn drop(&mut self) {
-        if self.is_held {
-            self.store.give_back(&self.letter_id, self.fence);
-        }
     }
 }
