@@ -3,6 +3,8 @@
 
 pub(crate) mod freeze;
 pub(crate) mod members;
+#[cfg(test)]
+mod plans;
 pub(crate) mod read;
 pub(crate) mod rows;
 pub(crate) mod run;

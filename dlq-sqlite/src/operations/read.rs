@@ -74,9 +74,11 @@ pub(crate) fn items_query(op_id: &str, outcome: Option<ItemOutcome>, after: Opti
         query.and("i.seq > ?", [Value::Integer(stored(after))]);
     }
     query.values.push(Value::Integer(i64::from(limit).saturating_add(1)));
+    // Without the hint the planner takes the primary key, and looks at every member for the few of a rare outcome.
+    let index = if outcome.is_some() { "INDEXED BY op_item_outcome" } else { "" };
     query.sql = format!(
-        "SELECT i.seq, l.id, i.revision, i.outcome, i.detail, i.at FROM op_item i LEFT JOIN letter l ON l.seq = i.seq
-         WHERE {} ORDER BY i.seq LIMIT ?",
+        "SELECT i.seq, l.id, i.revision, i.outcome, i.detail, i.at FROM op_item i {index}
+         LEFT JOIN letter l ON l.seq = i.seq WHERE {} ORDER BY i.seq LIMIT ?",
         query.sql
     );
     query

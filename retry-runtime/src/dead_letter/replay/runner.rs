@@ -15,8 +15,8 @@ use super::{Handlers, IntoReplayError, ReplayJob, Stopper};
 use crate::clock;
 use crate::dead_letter::executor::block_on;
 use crate::dead_letter::{
-    Actor, BoxFuture, BulkOperations, Claimed, DeadLetterStore, Leave, MemberClaim, Next, Operation, OperationStatus,
-    OperationTicket, Pace, Payload, Verb,
+    Actor, BoxFuture, BulkOperations, Claimed, DeadLetterStore, Leave, MemberClaim, Members, Next, Operation,
+    OperationStatus, OperationTicket, Pace, Payload, Verb,
 };
 use crate::error::{StoreError, StoreErrorKind};
 
@@ -288,6 +288,7 @@ impl Run<'_> {
         let mut end = None;
         // The store has nothing to begin before something ends.
         let mut waits = false;
+        let mut pending = operation.counts.pending();
         loop {
             for turn in crew.take_ended() {
                 waits = false;
@@ -311,13 +312,14 @@ impl Run<'_> {
             let now = clock::monotonic();
             let wait = pace.wait(now);
             let free = most.saturating_sub(crew.len());
-            // What is lost, paused or cancelled is learned by asking.
-            if free > 0 && ((!waits && wait.is_zero()) || self.kept.is_lost()) {
+            // The end needs no pace. What is lost, paused or cancelled is learned by asking.
+            if free > 0 && ((!waits && (wait.is_zero() || pending == 0)) || self.kept.is_lost()) {
                 let limit = if pace.is_limited() { 1 } else { u32::try_from(free).unwrap_or(u32::MAX) };
                 let claimed = crew.beside(self.claim(limit)).await;
                 match claimed {
                     Err(error) => end = Some(End::Failed(error)),
-                    Ok((claimed, next)) => {
+                    Ok(Members { operation, claimed, next }) => {
+                        pending = operation.counts.pending();
                         for claimed in claimed {
                             pace.started(now);
                             crew.add(self.turn(claimed, most > 1));
@@ -356,7 +358,7 @@ impl Run<'_> {
         .await;
     }
 
-    async fn claim(&self, limit: u32) -> Result<(Vec<Claimed>, Next), StoreError> {
+    async fn claim(&self, limit: u32) -> Result<Members, StoreError> {
         let with = self.with;
         let mut claim = MemberClaim::new(with.handlers.kinds(), with.name.clone());
         claim.limit = limit;
@@ -364,7 +366,7 @@ impl Run<'_> {
         claim.keep_alive = with.store.capabilities().heartbeats;
         let members = with.store.claim_members(self.ticket.clone(), claim, with.actor.clone()).await?;
         with.say(&members.operation);
-        Ok((members.claimed, members.next))
+        Ok(members)
     }
 
     /// One letter's turn: its handler, and its result.

@@ -39,7 +39,9 @@ mod thresholds;
 use std::sync::Arc;
 
 use crate::counters::{DailyCounters, Thresholds};
-use crate::dead_letter::{BulkOperations, Checkup, DeadLetterSink, DeadLetterStore, Doctor, Finding, StoreAdmin, StoreClock};
+use crate::dead_letter::{
+    BulkOperations, Checkup, DeadLetterSink, DeadLetterStore, Doctor, Finding, StoreAdmin, StoreClock,
+};
 use crate::ledger::{AttemptLedger, LedgerBooks};
 
 pub use report::{Outcome, Report};

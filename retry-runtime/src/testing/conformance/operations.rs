@@ -5,9 +5,9 @@ use super::support::{
     Bench, Check, LEASE, actor, attempt, checks, demand, done, failure, letter, refused, same, seconds, start,
 };
 use crate::dead_letter::{
-    BulkOperations, Claimed, DeadLetter, Filter, ItemOutcome, LetterState, MAX_CRASHES, MemberClaim, Members, Next,
-    Operation, OperationItem, OperationRequest, OperationStatus, OperationTicket, Payload, Release, ReplayOutcome,
-    Verb,
+    BulkOperations, Claimed, DeadLetter, Edit, EventQuery, Filter, ItemOutcome, LetterState, MAX_CRASHES, MemberClaim,
+    Members, Next, Operation, OperationItem, OperationRequest, OperationStatus, OperationTicket, Payload, Release,
+    ReplayOutcome, Verb,
 };
 use crate::error::StoreErrorKind;
 
@@ -28,6 +28,7 @@ pub(super) fn checks<S: BulkOperations>() -> Vec<Check<Bench<S>>> {
         "B37" a_job_that_failed_twice_keeps_its_letter,
         "B20" discards_go_in_chunks_with_an_outcome_each,
         "S1" restores_grant_and_refuse_by_the_rules_of_letters,
+        "S1" what_an_operation_does_stands_in_the_audit,
         "B29" counts_and_items_add_up_at_every_moment,
     ]
 }
@@ -198,7 +199,7 @@ fn what_changed_meanwhile_is_skipped<S: BulkOperations>(bench: &Bench<S>) -> Res
     same("planned", done(bench.store.plan(replay_all()))?.matched, 10)?;
     let ticket = bench.run_of(replay_all())?;
     let closed = ids.get(4).cloned().unwrap_or_default();
-    bench.replay(&closed, ReplayOutcome::Gone(failure()))?;
+    done(bench.store.discard(closed.clone(), actor()))?;
     let ended = bench.run_down(&ticket, &ReplayOutcome::Recovered)?;
     same("counts", outcome_counts(&ended), vec![(ItemOutcome::Recovered, 9), (ItemOutcome::Changed, 1)])?;
     same("skipped", ended.counts.skipped(), 1)?;
@@ -212,11 +213,20 @@ fn a_newer_payload_is_skipped_as_edited<S: BulkOperations>(bench: &Bench<S>) -> 
     bench.time.advance(seconds(1));
     let edited = DeadLetter { payload: Payload::Json("\"new\"".to_owned()), ..letter("a", bench.time.now()) };
     bench.park(edited)?;
+    let by_hand = bench.park_job("b")?;
+    let other = bench.run_of(replay_all())?;
+    let edit = Edit::new(&by_hand, bench.row(&by_hand)?.payload_revision, "\"by hand\"");
+    done(bench.store.edit(edit, actor()))?;
+    let claimed = bench.members(&other, 10)?.claimed;
+    same("frozen after the edit", claimed.iter().map(|claimed| claimed.row.letter_id.as_str()).collect(), vec![&*id])?;
+    same("edited by hand", bench.item(&other.op_id, &by_hand)?.outcome, ItemOutcome::Edited)?;
+    let fence = claimed.first().map_or(0, |claimed| claimed.row.fence);
+    bench.release(&id, Release::Held { fence })?.map_err(|error| error.to_string())?;
     let members = bench.members(&ticket, 10)?;
     same("handed out", members.claimed.len(), 0)?;
     same("counts", outcome_counts(&members.operation), vec![(ItemOutcome::Edited, 1)])?;
     let row = bench.row(&id)?;
-    same("the letter", (row.state, row.replays, row.fence), (LetterState::Parked, 0, 0))
+    same("the letter", (row.state, row.replays, row.fence), (LetterState::Parked, 0, 1))
 }
 
 fn a_result_and_its_outcome_are_one<S: BulkOperations>(bench: &Bench<S>) -> Result<(), String> {
@@ -394,6 +404,39 @@ fn restores_grant_and_refuse_by_the_rules_of_letters<S: BulkOperations>(bench: &
     let row = bench.row(&worn)?;
     same("row", (row.state, row.max_replays), (LetterState::Parked, row.replays + 2))?;
     same("nobody meant it", bench.row(&recovered)?.state, LetterState::Recovered)
+}
+
+fn what_an_operation_does_stands_in_the_audit<S: BulkOperations>(bench: &Bench<S>) -> Result<(), String> {
+    let first = bench.park_job("a")?;
+    bench.park_job("b")?;
+    let ticket = bench.run_of(replay_all())?;
+    let claimed = bench.member(&ticket)?;
+    bench.finish(&first, claimed.row.fence, ReplayOutcome::Recovered)?;
+    bench.member(&ticket)?;
+    bench.time.advance(LEASE + seconds(1));
+    bench.run_down(&ticket, &ReplayOutcome::Recovered)?;
+    let restore = OperationRequest::new(
+        Verb::Restore { more_replays: 2 },
+        Filter { states: vec![LetterState::Recovered], ..Filter::all() },
+    );
+    let restored = bench.run_of(restore)?;
+    done(bench.store.advance(restored.clone(), 10, actor()))?;
+    let whats = |op_id: &str| -> Result<Vec<String>, String> {
+        let page = done(bench.store.events(EventQuery::operation(op_id).oldest_first().limit(100)))?;
+        Ok(page.events.into_iter().map(|event| event.what).collect())
+    };
+    let replay = ["claimed", "replayed", "claimed", "lease_expired", "claimed", "replayed"];
+    let mut wanted = vec!["operation_started", "operation_running"];
+    wanted.extend(replay);
+    wanted.push("operation_done");
+    same("of the replay", whats(&ticket.op_id)?.iter().map(String::as_str).collect::<Vec<_>>(), wanted)?;
+    let wanted = vec!["operation_started", "operation_running", "restored", "restored", "operation_done"];
+    same("of the restore", whats(&restored.op_id)?.iter().map(String::as_str).collect::<Vec<_>>(), wanted)?;
+    let page = done(bench.store.events(EventQuery::letter(&first).oldest_first()))?;
+    let of_letter = page.events.iter().map(|event| (event.what.as_str(), event.operation.as_deref())).collect();
+    let (replay, restore) = (Some(ticket.op_id.as_str()), Some(restored.op_id.as_str()));
+    let wanted = vec![("parked", None), ("claimed", replay), ("replayed", replay), ("restored", restore)];
+    same::<Vec<_>>("of a letter", of_letter, wanted)
 }
 
 fn counts_and_items_add_up_at_every_moment<S: BulkOperations>(bench: &Bench<S>) -> Result<(), String> {
