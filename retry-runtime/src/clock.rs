@@ -35,6 +35,12 @@ pub(crate) fn after(at: SystemTime, span: Duration) -> SystemTime {
     at.checked_add(span).or_else(|| at.checked_add(Duration::from_secs(100 * 365 * 86_400))).unwrap_or(at)
 }
 
+/// The wall clock as a number: milliseconds since 1970 in UTC.
+pub(crate) fn unix_millis() -> u64 {
+    let since = wall().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// The wall clock, for what is written down.
 pub(crate) fn wall() -> SystemTime {
     #[cfg(feature = "test-util")]

@@ -11,6 +11,7 @@
 pub mod __private;
 pub mod attempt;
 mod backoff;
+mod breaker;
 mod budget;
 mod builder;
 pub mod classify;
@@ -38,6 +39,7 @@ mod verdict;
 
 pub use __private::AsPolicy;
 pub use backoff::Backoff;
+pub use breaker::{BreakerOpen, BreakerPhase, BreakerState, CircuitBreaker, Permit};
 pub use budget::{Budget, BudgetState, Budgets, Spent, Taken};
 pub use builder::{Classifier, DerivedClassifier, Retry};
 pub use classify::{Classify, StatusRules};

@@ -4,7 +4,7 @@ mod bucket;
 mod keyed;
 
 use std::fmt;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use bucket::{Bucket, Rates, UNSTARTED};
 pub use keyed::Budgets;
@@ -180,7 +180,7 @@ impl Budget {
     /// The state as plain numbers, for a program that is gone before its window is over: it keeps them in a file, and the
     /// next one goes on from there.
     pub fn state(&self) -> BudgetState {
-        BudgetState { milli_tokens: self.milli_tokens(), unix_millis: unix_millis() }
+        BudgetState { milli_tokens: self.milli_tokens(), unix_millis: clock::unix_millis() }
     }
 
     /// Goes on from a kept state: its tokens, and what the floor gave since then by the wall clock. A state from the future
@@ -198,7 +198,7 @@ impl Budget {
     /// assert_eq!(after.milli_tokens(), 1000);
     /// ```
     pub fn restore(&self, state: BudgetState) {
-        let away = Duration::from_millis(unix_millis().saturating_sub(state.unix_millis));
+        let away = Duration::from_millis(clock::unix_millis().saturating_sub(state.unix_millis));
         let rates = self.rates();
         let gained = rates.floor(i64::try_from(away.as_nanos()).unwrap_or(i64::MAX));
         let kept = i64::try_from(state.milli_tokens).unwrap_or(i64::MAX);
@@ -299,11 +299,6 @@ pub struct BudgetState {
 /// Nanoseconds since the first call of this in the process. Below zero on another clock that is behind (a paused one).
 fn now() -> i64 {
     clock::since_anchor()
-}
-
-fn unix_millis() -> u64 {
-    let since = clock::wall().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 // One for all threads.
