@@ -11,7 +11,7 @@ use retry_runtime::StopReason;
 use retry_runtime::dead_letter::{
     Actor, BulkOperations, DeadLetter, DeadLetterSink, DeadLetterStore, Filter, ItemOutcome, LetterState, ManualClock,
     MemoryStore, Operation, OperationOptions, OperationRequest, OperationRunner, OperationStatus, Payload, ReplayError,
-    Steer, Verb,
+    Replayer, Steer, Verb,
 };
 use retry_runtime::error::StoreErrorKind;
 use retry_runtime::testing::VirtualWaits;
@@ -183,6 +183,19 @@ fn a_blocking_run_keeps_its_rate() {
     let waited = waits.recorded();
     assert_eq!(waited.len(), 3, "{waited:?}");
     assert!(waited.iter().all(|wait| wait.abs_diff(Duration::from_secs(4)) < Duration::from_secs(1)), "{waited:?}");
+}
+
+// A plain replay at a rate: the first letter at once, the others evenly spaced.
+#[test]
+fn a_plain_replay_keeps_a_rate_too() {
+    let bench = Bench::new(3);
+    let waits = VirtualWaits::start();
+    let replayer = Replayer::new(Arc::clone(&bench.store)).execute().rate(0.5);
+    let report = replayer.on_blocking("fetch", |_| Ok::<_, ReplayError>(())).run_blocking().unwrap();
+    assert_eq!(report.recovered, 3);
+    let waited = waits.recorded();
+    assert_eq!(waited.len(), 2, "{waited:?}");
+    assert!(waited.iter().all(|wait| wait.abs_diff(Duration::from_secs(2)) < Duration::from_secs(1)), "{waited:?}");
 }
 
 // B25: 1, 10, 100: before a stage begins, the one before is in.
