@@ -62,6 +62,16 @@
 //! [`SqliteStore::backup`] copies a store, also one in use. When the last program has closed it, everything is in the
 //! database file and `.blobs/` alone: they can be copied like any files.
 //!
+//! # Processes
+//!
+//! Any number of processes, and of stores in one process, may have one file open; also programs of another version of this
+//! library. A store does not survive a `fork`: its threads stay behind in the parent, and a connection that two processes
+//! use corrupts the file. Open it after the fork, in the child. Nor may one process open the file by two copies of SQLite
+//! (this library's and another one's, linked by itself): the locks of one are dropped when the other closes the file.
+//!
+//! Daily counts are kept in memory for a second ([`SqliteOptions::flush_counters_every`]): a process that is killed loses
+//! at most what it counted since. Letters and the ledger are never kept so.
+//!
 //! Other programs read the file by its views `dead_letter`, `attempt_ledger` and `daily_stats`, which stay as they are
 //! when the tables behind them change.
 

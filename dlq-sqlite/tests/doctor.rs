@@ -12,8 +12,8 @@ use std::time::{Duration, SystemTime};
 
 use dlq_sqlite::{AlarmAt, Durability, SqliteOptions, SqliteStore};
 use retry_runtime::dead_letter::{
-    Actor, Checkup, ClaimRequest, DeadLetterSink, DeadLetterStore, Depth, Doctor, Filter, Finding, ManualClock,
-    Parking, Payload, Severity, Spill,
+    Actor, Checkup, ClaimRequest, DeadLetterSink, DeadLetterStore, Depth, Doctor, Filter, Finding, Finish, ManualClock,
+    Parking, Payload, ReplayOutcome, Retention, Severity, Spill,
 };
 use retry_runtime::error::StoreErrorKind;
 use rusqlite::Connection;
@@ -380,6 +380,23 @@ fn kinds_that_nobody_claims_are_found() {
     assert!(found.message.contains('5'), "{found}");
     let handled = block(store.doctor(Checkup::quick().handling(["fetch", "fetch_page"]))).unwrap();
     assert!(Finding::worst(&handled) <= Some(Severity::Info), "{handled:#?}");
+}
+
+// D10: what retention will delete is said ahead, and is not alarming
+#[test]
+fn letters_that_retention_will_delete_are_said() {
+    let bench = Bench::new();
+    let days = |n: u64| Duration::from_secs(n * 86_400);
+    let store = bench.options().retention(Retention::all(days(30))).open().unwrap();
+    park(&store, "a");
+    let claimed = block(store.claim(ClaimRequest::new(["fetch"], "w"), Actor::new("w", ""))).unwrap().pop().unwrap();
+    let finish = Finish::new(claimed.row.letter_id, claimed.row.fence, ReplayOutcome::Recovered);
+    block(store.finish(finish, Actor::new("w", ""))).unwrap();
+    bench.time.advance(days(26));
+    assert!(find(&store, QUICK, "expiring").is_none());
+    bench.time.advance(days(2));
+    let found = assert_found(&store, QUICK, Severity::Info, "expiring");
+    assert!(found.message.starts_with("1 closed letters"), "{found}");
 }
 
 #[test]

@@ -167,7 +167,7 @@ impl OldProgram {
     /// Takes the letter and leaves it `state`.
     fn replay(&mut self, seq: i64, state: &str, now: i64) {
         let due = self.rows("due letters", &[text("default"), text("fetch"), now.into(), 100.into()]);
-        let row = due.iter().find(|row| integer(&row[0]) == seq).expect("due").clone();
+        let row = due.iter().find(|row| integer(&row[0]) == seq).unwrap().clone();
         let fence = integer(&row[22]) + 1;
         let lease = now + 60_000;
         self.write("claim letter", &[seq.into(), text("replaying"), fence.into(), text("old"), lease.into(), 0.into()]);
@@ -285,14 +285,13 @@ fn a_program_of_schema_1_uses_a_file_of_this_schema() {
     // The new program reads it all, and goes on with it.
     let rows = block(store.list(Filter::all(), PageRequest::default())).unwrap().rows;
     let states: BTreeMap<_, _> = rows.iter().map(|row| (row.job_id.as_str(), row.state)).collect();
-    use LetterState::{Abandoned, Parked, Recovered};
     let wanted = [
-        ("abandoned", Abandoned),
-        ("both", Parked),
-        ("large", Parked),
-        ("new", Parked),
-        ("old", Parked),
-        ("recovered", Recovered),
+        ("abandoned", LetterState::Abandoned),
+        ("both", LetterState::Parked),
+        ("large", LetterState::Parked),
+        ("new", LetterState::Parked),
+        ("old", LetterState::Parked),
+        ("recovered", LetterState::Recovered),
     ];
     assert_eq!(states, BTreeMap::from(wanted));
     let detail = block(store.get("letter-old".into())).unwrap().unwrap();
@@ -300,13 +299,13 @@ fn a_program_of_schema_1_uses_a_file_of_this_schema() {
     assert_eq!(detail.payload, Payload::Json("{\"old\":\"old\"}".into()));
     let merged = rows.iter().find(|row| row.job_id == "both").unwrap();
     assert_eq!(merged.seq, u64::try_from(both).unwrap());
-    assert_eq!(block(store.restore("letter-abandoned".into(), 1, me())).unwrap().state, Parked);
+    assert_eq!(block(store.restore("letter-abandoned".into(), 1, me())).unwrap().state, LetterState::Parked);
     let mut request = ClaimRequest::new(["fetch"], "new");
     request.filter = Filter::id("letter-old");
     request.ignore_backoff = true;
     let claimed = block(store.claim(request, me())).unwrap().pop().unwrap();
     let finish = Finish::new(claimed.row.letter_id, claimed.row.fence, ReplayOutcome::Recovered);
-    assert_eq!(block(store.finish(finish, me())).unwrap().state, Recovered);
+    assert_eq!(block(store.finish(finish, me())).unwrap().state, LetterState::Recovered);
     let page = block(store.page(LedgerQuery::of("s").status(LedgerStatus::Gone))).unwrap();
     assert_eq!(page.entries.iter().map(|entry| entry.attempts).collect::<Vec<_>>(), [2]);
     let day = Day::parse("2026-11-30").unwrap();

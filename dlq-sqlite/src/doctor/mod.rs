@@ -9,9 +9,9 @@ mod writer;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-use retry_runtime::dead_letter::{BoxFuture, Checkup, Doctor, Finding, Severity};
+use retry_runtime::dead_letter::{BoxFuture, Checkup, Doctor, Finding, Severity, StoreAdmin};
 use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::reply::Reply;
 use rusqlite::InterruptHandle;
@@ -81,9 +81,24 @@ impl Doctor for SqliteStore {
             let handle = self.handle();
             let mut found = writer::ask(handle).await?;
             found.extend(handle.examine(checkup).await?);
+            found.extend(self.expiring().await);
             Finding::sort(&mut found);
             Ok(found)
         })
+    }
+}
+
+/// So far ahead closed letters are announced that retention will delete.
+const AHEAD: Duration = Duration::from_secs(3 * 86_400);
+
+impl SqliteStore {
+    /// What the store's own retention will delete soon.
+    async fn expiring(&self) -> Option<Finding> {
+        let retention = self.handle().retention.clone()?;
+        // A store that cannot say has said so already.
+        let due = self.due_within(retention, AHEAD).await.ok().filter(|due| due.total() > 0)?;
+        let message = format!("{} closed letters will be deleted by retention within 3 days", due.total());
+        Some(Finding::new(Severity::Info, "expiring", message).about(self.path().display().to_string()))
     }
 }
 

@@ -1,4 +1,14 @@
 //! The schema's versions: what a file is, and how it is brought up to date.
+//!
+//! Two numbers, both in the file: the schema's version, and the oldest version whose programs can read it. A migration that
+//! only adds (columns with defaults, tables, indexes) leaves the second one where it is: programs of older versions go on
+//! reading and writing, and leave what was added at its defaults. What they do not know they neither change nor remove.
+//!
+//! The rule for a migration that does more - takes something away, or gives a column another meaning - of which there is
+//! none yet: it raises [`MIN_READER`], so that older programs leave the file alone and spill; before its transaction is begun
+//! and under the lock of openers held exclusively, the file is copied by `VACUUM INTO` to `<file>.before-<version>`, for its
+//! owner alone, and synced; and where that copy cannot be made, the file is not migrated but opened for reading. Whoever
+//! deletes the copy is the operator, never a program.
 
 use rusqlite::{Connection, TransactionBehavior};
 

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use retry_runtime::dead_letter::{Reserve, Spill, StoreClock};
+use retry_runtime::dead_letter::{Reserve, Retention, Spill, StoreClock};
 use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::observe::Notice;
 use retry_runtime::reply::{Answer, Reply};
@@ -52,6 +52,7 @@ pub(crate) struct Handle {
     pub(crate) path: PathBuf,
     places: Arc<Places>,
     pub(crate) settings: Settings,
+    pub(crate) retention: Option<Retention>,
     /// The kinds that were claimed from this store.
     claimed_kinds: Mutex<BTreeSet<String>>,
     pub(crate) examinations: Arc<Examinations>,
@@ -111,7 +112,7 @@ impl SqliteStore {
         }
         let reader = Reader::start(settings.clone(), Arc::clone(&shared), first)?;
         let worker =
-            Worker::new(Arc::clone(&shared), settings.clone(), clock.clone(), scope.clone(), retention, opened);
+            Worker::new(Arc::clone(&shared), settings.clone(), clock.clone(), scope.clone(), retention.clone(), opened);
         let thread = std::thread::Builder::new()
             .name("dlq-sqlite-write".to_owned())
             .spawn(move || worker.run())
@@ -126,6 +127,7 @@ impl SqliteStore {
             path,
             places,
             settings,
+            retention,
             thread,
             claimed_kinds: Mutex::default(),
             examinations: Arc::default(),
