@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use retry_runtime::dead_letter::{DEFAULT_SCOPE, Retention, StoreClock};
+use retry_runtime::dead_letter::{DEFAULT_SCOPE, Intake, Redactor, Retention, StoreClock};
 
 use crate::error::OpenError;
 use crate::field::alarm::AlarmAt;
@@ -98,6 +98,7 @@ pub struct SqliteOptions {
     pub(crate) clock: StoreClock,
     pub(crate) scope: String,
     pub(crate) spill_dirs: Option<Vec<PathBuf>>,
+    pub(crate) intake: Intake,
     pub(crate) retention: Option<Retention>,
 }
 
@@ -108,6 +109,7 @@ impl SqliteOptions {
             clock: StoreClock::system(),
             scope: DEFAULT_SCOPE.to_owned(),
             spill_dirs: None,
+            intake: Intake::default(),
             retention: None,
         }
     }
@@ -192,6 +194,20 @@ impl SqliteOptions {
     /// locks do not hold there.
     pub fn network_file_system(mut self, allowed: bool) -> Self {
         self.settings.network_file_system = allowed;
+        self
+    }
+
+    /// What is taken out of error texts before they are stored or spilled; the [standard](Redactor::standard) secrets by
+    /// default.
+    pub fn redact_errors(mut self, redactor: Redactor) -> Self {
+        self.intake.errors = redactor;
+        self
+    }
+
+    /// What is taken out of payloads before they are stored or spilled; nothing by default, because a payload that was
+    /// altered cannot be replayed. Such a letter says so, and is passed over by replays until it is edited, or forced.
+    pub fn redact_payloads(mut self, redactor: Redactor) -> Self {
+        self.intake.payloads = redactor;
         self
     }
 

@@ -76,7 +76,7 @@ impl SqliteStore {
     }
 
     pub(crate) fn start(options: SqliteOptions) -> Result<Self, OpenError> {
-        let SqliteOptions { mut settings, clock, scope, spill_dirs, retention } = options;
+        let SqliteOptions { mut settings, clock, scope, spill_dirs, intake, retention } = options;
         // To SQLite these are databases in memory: letters would be lost with the process.
         if settings.path.as_os_str().is_empty() || settings.path.as_os_str() == ":memory:" {
             return Err(OpenError::NoFile(settings.path));
@@ -90,6 +90,7 @@ impl SqliteStore {
         };
         let spill = spill.in_scope(scope.clone());
         let shared = Arc::new(Shared {
+            intake,
             queue: Queue::default(),
             down: AtomicBool::new(false),
             spill,

@@ -21,7 +21,7 @@ use crate::{claim, events, hand, letters, worker};
 impl DeadLetterSink for SqliteStore {
     fn submit(&self, letter: DeadLetter) -> Ticket {
         let (answer, ticket) = Reply::pair(|| Parking::Lost { because: closed() });
-        let letter = letter.bounded();
+        let letter = self.handle.shared.intake.letter(letter);
         let pending = Box::new(Pending { letter, answer, letter_id: None, prepared: None });
         if let Err(Command::Park(pending)) = self.handle.shared.queue.push(Command::Park(pending)) {
             // The writer is gone. Its work is short, and nobody must be blocked by it.
@@ -119,7 +119,7 @@ impl DeadLetterStore for SqliteStore {
     }
 
     fn finish(&self, result: Finish, actor: Actor) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
-        let result = result.bounded();
+        let result = self.handle.shared.intake.finish(result);
         let (letter_id, fence) = (result.letter_id.clone(), result.fence);
         later(move || {
             self.handle.change(

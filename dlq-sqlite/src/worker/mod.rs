@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use retry_runtime::dead_letter::{DeadLetter, Parking, Reserve, Retention, Spill, StoreClock, lose};
+use retry_runtime::dead_letter::{DeadLetter, Intake, Parking, Reserve, Retention, Spill, StoreClock, lose};
 use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::observe::Notice;
 use retry_runtime::reply::Answer;
@@ -37,6 +37,7 @@ const BATCH: usize = 512;
 /// What the thread shares with the handles.
 pub(crate) struct Shared {
     pub(crate) queue: Queue,
+    pub(crate) intake: Intake,
     pub(crate) down: AtomicBool,
     pub(crate) spill: Spill,
     pub(crate) reserve: Reserve,

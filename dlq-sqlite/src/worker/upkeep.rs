@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use retry_runtime::counters::Day;
-use retry_runtime::dead_letter::{Actor, Batch, DeadLetter, Release, give_back_losses, take_losses};
+use retry_runtime::dead_letter::{Actor, Batch, Release, give_back_losses, take_losses};
 use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::observe::Notice;
 
@@ -215,7 +215,8 @@ impl Worker {
         let mut broken = None;
         let mut closing = false;
         let result = shared.spill.import(|mut batch| {
-            batch.letters = std::mem::take(&mut batch.letters).into_iter().map(DeadLetter::bounded).collect();
+            batch.letters =
+                std::mem::take(&mut batch.letters).into_iter().map(|letter| shared.intake.letter(letter)).collect();
             if closing {
                 return Err(StoreError::new(StoreErrorKind::Closed, "the store is being closed"));
             }

@@ -34,6 +34,8 @@ pub struct DeadLetter {
     pub model: Option<String>,
     /// The job's input.
     pub payload: Payload,
+    /// The payload is not what the job was called with: a rule for redaction altered it.
+    pub payload_altered: bool,
     /// Why the call ended.
     pub reason: StopReason,
     /// What the classifier said of the last failure.
@@ -67,6 +69,7 @@ impl DeadLetter {
             job_id: None,
             model: None,
             payload: Payload::None,
+            payload_altered: false,
             reason,
             disposition: Disposition::Unknown,
             class: None,

@@ -14,12 +14,14 @@ mod fingerprint;
 mod hand;
 mod handover;
 mod history;
+mod intake;
 mod letter;
 mod losses;
 mod memory;
 mod operations;
 mod page;
 mod record;
+mod redact;
 mod replay;
 mod restore;
 mod revision;
@@ -48,6 +50,7 @@ pub use hand::{
 };
 pub use handover::{AsyncSink, BlockingSink, Closed};
 pub use history::{HistorySize, MAX_HISTORY_BYTES, MAX_HISTORY_ENTRIES, message_size};
+pub use intake::Intake;
 pub use letter::{DeadLetter, Payload};
 pub use losses::{give_back_losses, lose, lost, take_losses};
 pub use memory::MemoryStore;
@@ -59,6 +62,7 @@ pub use operations::{
 };
 pub use page::{Cursor, LOOK_AT, Order, Page, PageRequest};
 pub use record::{AttemptOutcome, DEFAULT_SCOPE, HistoryEntry, LetterDetail, LetterRow, MAX_CRASHES, MAX_REPLAYS};
+pub use redact::{REDACTED, Redactor};
 pub use replay::{
     Handlers, IntoReplayError, OperationRunner, ReplayError, ReplayJob, ReplayReport, Replayer, Skipped, Stopper,
 };

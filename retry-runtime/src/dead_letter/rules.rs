@@ -55,6 +55,7 @@ impl LetterRow {
         let step = match &letter.payload {
             Payload::Json(json) => {
                 row.point_to(1, json);
+                row.payload_altered = letter.payload_altered;
                 PayloadStep::Add { revision: 1 }
             }
             Payload::Unserializable(why) => {
@@ -101,13 +102,18 @@ impl LetterRow {
                 let revision = known.highest.saturating_add(1);
                 if newest && !known.is_current {
                     self.point_to(revision, json);
+                    self.payload_altered = letter.payload_altered;
                     PayloadStep::Add { revision }
                 } else if !newest && !known.is_known {
                     if self.payload_revision == 0 {
                         self.point_to(revision, json);
+                        self.payload_altered = letter.payload_altered;
                     }
                     PayloadStep::Add { revision }
                 } else {
+                    if newest {
+                        self.payload_altered = letter.payload_altered;
+                    }
                     PayloadStep::Keep
                 }
             }

@@ -17,8 +17,8 @@ use crate::counters::{Day, Threshold};
 use crate::dead_letter::{
     Actor, Aggregate, BoxFuture, Capabilities, ClaimRequest, Claimed, Cursor, DeadLetter, DeadLetterSink,
     DeadLetterStore, Edit, Edited, EventPage, EventQuery, EventRecord, Filter, Finish, Group, HistoryEntry,
-    HistorySize, KnownPayload, LetterDetail, LetterRow, LetterState, Order, Page, PageRequest, Parking, Payload,
-    PayloadStep, Release, Revision, RevisionSource, StoreClock, Summary, Ticket,
+    HistorySize, Intake, KnownPayload, LetterDetail, LetterRow, LetterState, Order, Page, PageRequest, Parking,
+    Payload, PayloadStep, Redactor, Release, Revision, RevisionSource, StoreClock, Summary, Ticket,
 };
 use crate::error::{StoreError, StoreErrorKind};
 use crate::id::Id;
@@ -45,6 +45,7 @@ use crate::stop::StopReason;
 #[derive(Default)]
 pub struct MemoryStore {
     clock: StoreClock,
+    intake: Intake,
     state: Mutex<State>,
 }
 
@@ -80,7 +81,22 @@ impl MemoryStore {
 
     /// An empty store on a clock of your own.
     pub fn with_clock(clock: StoreClock) -> Self {
-        Self { clock, state: Mutex::default() }
+        Self { clock, ..Self::default() }
+    }
+
+    /// What is taken out of error texts before they are stored; the [standard](Redactor::standard) secrets by default.
+    #[must_use]
+    pub fn redact_errors(mut self, redactor: Redactor) -> Self {
+        self.intake.errors = redactor;
+        self
+    }
+
+    /// What is taken out of payloads before they are stored; nothing by default. A letter whose payload was altered is
+    /// passed over by replays until it is edited, or forced.
+    #[must_use]
+    pub fn redact_payloads(mut self, redactor: Redactor) -> Self {
+        self.intake.payloads = redactor;
+        self
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -304,7 +320,7 @@ impl State {
 
 impl DeadLetterSink for MemoryStore {
     fn submit(&self, letter: DeadLetter) -> Ticket {
-        Reply::ready(Parking::Parked { letter_id: self.lock().park(letter.bounded(), self.clock.now()) })
+        Reply::ready(Parking::Parked { letter_id: self.lock().park(self.intake.letter(letter), self.clock.now()) })
     }
 }
 
@@ -366,7 +382,7 @@ impl DeadLetterStore for MemoryStore {
     }
 
     fn finish(&self, result: Finish, actor: Actor) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
-        later(move || self.lock().finish(&result.bounded(), &actor, self.clock.now()))
+        later(move || self.lock().finish(&self.intake.finish(result), &actor, self.clock.now()))
     }
 
     fn extend(&self, letter_id: String, fence: u64, lease: Duration) -> BoxFuture<'_, Result<SystemTime, StoreError>> {

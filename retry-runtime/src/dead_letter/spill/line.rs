@@ -96,7 +96,7 @@ fn letter_value(letter: &DeadLetter) -> Value {
         Payload::Json(text) => json!({ "encoding": "json", "text": text }),
         Payload::Unserializable(why) => json!({ "encoding": "unserializable", "text": why }),
     };
-    json!({
+    let mut value = json!({
         "kind": letter.kind,
         "job_id": letter.job_id,
         "model": letter.model,
@@ -112,7 +112,12 @@ fn letter_value(letter: &DeadLetter) -> Value {
         "failed_at": to_millis(letter.failed_at),
         "not_before": letter.not_before.map(to_millis),
         "history": letter.history.iter().map(record_value).collect::<Vec<_>>(),
-    })
+    });
+    // Rare, and unknown to the first programs that read version 1.
+    if let (true, Some(fields)) = (letter.payload_altered, value.as_object_mut()) {
+        fields.insert("payload_altered".to_owned(), Value::Bool(true));
+    }
+    value
 }
 
 fn record_value(record: &AttemptRecord) -> Value {
@@ -143,6 +148,7 @@ fn letter_of(park_id: Id, fields: &Fields) -> Result<DeadLetter, BadLine> {
     letter.job_id = text(fields, "job_id")?;
     letter.model = text(fields, "model")?;
     letter.payload = payload_of(fields.get("payload"))?;
+    letter.payload_altered = fields.get("payload_altered").and_then(Value::as_bool).unwrap_or(false);
     letter.disposition =
         text(fields, "disposition")?.and_then(|text| Disposition::parse(&text)).unwrap_or(Disposition::Unknown);
     letter.class = text(fields, "class")?;
@@ -232,6 +238,7 @@ mod tests {
                 let mut letter = DeadLetter::new(names.0, reason, times.1);
                 (letter.job_id, letter.model) = (names.1, names.2);
                 letter.payload = payload;
+                letter.payload_altered = attempts % 2 == 1;
                 letter.disposition = Disposition::Gone;
                 (letter.error_type, letter.error_message, letter.code, letter.class) = errors;
                 (letter.first_failed_at, letter.not_before) = (times.0, times.2);

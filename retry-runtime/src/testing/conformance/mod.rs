@@ -30,6 +30,7 @@ mod operations;
 mod operations_run;
 mod park;
 mod read;
+mod redact;
 mod replay;
 mod report;
 mod sink;
@@ -97,7 +98,7 @@ pub fn filters<S: DeadLetterStore>(make: impl FnOnce(StoreClock) -> S, seed: u64
 /// Checks only what operators do to one letter, the audit of all changes, and the history: a part of [`store`].
 pub fn letters<S: DeadLetterStore>(mut make: impl FnMut(StoreClock) -> S) -> Report {
     let mut report = Report::of(Vec::new());
-    for checks in [hand::checks(), audit::checks(), history::checks()] {
+    for checks in [hand::checks(), audit::checks(), history::checks(), redact::checks()] {
         report.extend(run(checks, || Bench::new(&mut make)));
     }
     report
