@@ -82,6 +82,11 @@ CREATE TABLE trend(
 -- The ledger page by page, by status.
 CREATE INDEX ledger_status ON ledger(scope, status, key);
 
+-- Notes belong to a part of the file, like letters.
+ALTER TABLE group_note ADD COLUMN scope TEXT NOT NULL DEFAULT 'default';
+DROP INDEX group_note_group;
+CREATE INDEX group_note_group ON group_note(scope, fingerprint);
+
 -- Above this value a day's counter is worth a look.
 CREATE TABLE threshold(
   operation TEXT NOT NULL,

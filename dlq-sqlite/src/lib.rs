@@ -85,6 +85,7 @@ mod error;
 mod events;
 mod field;
 mod filter;
+mod groups;
 mod hand;
 mod history;
 mod ledger;

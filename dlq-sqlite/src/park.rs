@@ -5,6 +5,7 @@ use retry_runtime::dead_letter::{
 };
 use rusqlite::{OptionalExtension, params};
 
+use crate::groups;
 use crate::history;
 use crate::payload::{self, About, Encoded};
 use crate::rows::{self, Tx, small, stored};
@@ -43,6 +44,7 @@ pub(crate) fn park(
         return Ok(letter_id);
     }
     let (mut row, step) = LetterRow::first(letter);
+    groups::arrived(tx, &row)?;
     let history: Vec<_> = letter.history.iter().map(|record| HistoryEntry::parked(letter.park_id, record)).collect();
     let mut size = HistorySize::default();
     size.add(&history);
@@ -68,12 +70,6 @@ pub(crate) fn park(
             origin.as_str(),
             tx.writer
         ])?;
-    tx.connection
-        .prepare_cached(
-            "INSERT INTO arrival(hour, scope, kind, class, n) VALUES(?1, ?2, ?3, ?4, 1)
-             ON CONFLICT(hour, scope, kind, class) DO UPDATE SET n = n + 1",
-        )?
-        .execute(params![tx.millis().div_euclid(3_600_000), tx.scope, letter.kind, letter.error_class()])?;
     Ok(row.letter_id)
 }
 

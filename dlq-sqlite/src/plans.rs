@@ -4,8 +4,8 @@
 use std::time::{Duration, SystemTime};
 
 use retry_runtime::dead_letter::{
-    Aggregate, Bucket, ClaimRequest, Cursor, EventQuery, Filter, GroupKey, KindRetention, LetterState, Order,
-    PageRequest, Retention,
+    Aggregate, ArrivalKey, Bucket, ClaimRequest, Cursor, EventQuery, Filter, GroupKey, KindRetention, LetterState,
+    Order, PageRequest, Retention,
 };
 use retry_runtime::ledger::{LedgerQuery, LedgerStatus};
 use rusqlite::types::Value;
@@ -17,7 +17,7 @@ use crate::filter::Condition;
 use crate::open::files::OpenerLock;
 use crate::payload::Payloads;
 use crate::rows::Tx;
-use crate::{claim, due, events, history, ledger, letters, open};
+use crate::{claim, due, events, groups, history, ledger, letters, open};
 
 fn connection() -> (tempfile::TempDir, open::Writer) {
     let directory = tempfile::tempdir().unwrap();
@@ -382,5 +382,36 @@ fn histories_are_cut_by_an_index() {
         let plan = plan(&writer.connection, &Condition { sql: sql.to_owned(), values });
         assert!(plan.contains("attempt_letter (seq=?)") && !plan.contains("TEMP B-TREE"), "{plan}");
         assert!(!plan.contains("SCAN attempt"), "{plan}");
+    }
+}
+
+// D66: a page of groups never looks at letters, and sorts none
+#[test]
+fn groups_of_failures_walk_an_index_alone() {
+    for (_directory, writer) in connections() {
+        let mut filter = Filter::owed();
+        for kinds in [vec![], vec!["kind1".to_owned()]] {
+            filter.kinds = kinds;
+            for since in [None, Some(at(1))] {
+                filter.since = since;
+                for state in LetterState::ALL {
+                    let query = groups::counts_query("default", &filter, *state);
+                    assert_walks(&writer.connection, &query, "COVERING INDEX letter_group (scope=? AND state=?");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn trends_notes_and_arrivals_are_found_by_their_keys() {
+    let (_directory, writer) = connection();
+    for (sql, values, place) in [
+        (groups::TREND, 3, "SEARCH trend USING PRIMARY KEY (scope=? AND fingerprint=? AND hour>?)"),
+        (groups::LAST_NOTE, 2, "SEARCH group_note USING INDEX group_note_group (scope=? AND fingerprint=?)"),
+        (groups::arrivals_query(ArrivalKey::All), 3, "SEARCH arrival USING PRIMARY KEY (hour>? AND hour<?)"),
+    ] {
+        let values = vec![Value::Integer(1); values];
+        assert_eq!(plan(&writer.connection, &Condition { sql: sql.to_owned(), values }), place);
     }
 }

@@ -49,6 +49,12 @@ fn the_store_keeps_the_rules_of_operations() {
 }
 
 #[test]
+fn the_store_keeps_the_rules_of_groups() {
+    let fresh = Fresh::new();
+    conformance::groups(|clock| fresh.store(clock)).assert_passed();
+}
+
+#[test]
 fn the_store_keeps_the_rules_of_ledgers() {
     let fresh = Fresh::new();
     conformance::ledger(|clock| fresh.store(clock)).assert_passed();

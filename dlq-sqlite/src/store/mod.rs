@@ -2,6 +2,7 @@
 
 mod admin;
 mod books;
+mod groups;
 mod operations;
 mod verbs;
 

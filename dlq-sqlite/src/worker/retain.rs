@@ -11,6 +11,7 @@ use super::Worker;
 use super::outage::is_due;
 use crate::admin::prune::{self, STEP};
 use crate::error::from_sqlite;
+use crate::groups;
 use crate::payload::collect;
 
 /// Retention works so often, and announces so far ahead.
@@ -106,11 +107,26 @@ impl Worker {
     /// Gives back what deleted letters took: files that no row names, and some free pages. Returns how many files.
     pub(crate) fn tidy(&mut self) -> Result<u64, StoreError> {
         self.collect_at = Instant::now() + COLLECT_EVERY;
+        self.forget_old_arrivals();
         let Some(link) = &self.link else { return Ok(0) };
         let blobs = &self.shared.payloads.blobs;
         let collected = collect::collect(&link.connection, blobs, &self.settings.path, self.settings.busy_timeout)?;
         self.give_pages_back();
         Ok(collected.files)
+    }
+
+    /// Parkings per hour are kept for a while only.
+    fn forget_old_arrivals(&self) {
+        for _ in 0..STEPS {
+            let mut more = false;
+            let outcome = self.small_batch(self.now, 1, |_, tx| {
+                more = groups::forget_old(tx)?;
+                Ok(())
+            });
+            if outcome.broken.is_some() || !more {
+                break;
+            }
+        }
     }
 
     /// In small steps: each is a transaction, and others wait for it.

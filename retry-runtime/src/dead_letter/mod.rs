@@ -11,6 +11,7 @@ mod event;
 pub(crate) mod executor;
 mod filter;
 mod fingerprint;
+mod groups;
 mod hand;
 mod handover;
 mod history;
@@ -44,6 +45,10 @@ pub use doctor::{Checkup, Counted, Depth, Doctor, Finding, LetterFacts, Severity
 pub use event::{EventPage, EventQuery, EventRecord, EventsOf};
 pub use filter::Filter;
 pub use fingerprint::{FINGERPRINT_VERSION, fingerprint};
+pub use groups::{
+    ArrivalKey, ArrivalSeries, Arrivals, FailureGroup, FailureGroups, FirstGroups, GroupCounts, GroupCursor, GroupNote,
+    GroupOrder, GroupsPage, GroupsRequest, Trend,
+};
 pub use hand::{
     CLOSED_ABANDONED, CLOSED_BY_HAND, CLOSED_DISCARDED, CLOSED_GONE, CLOSED_RECOVERED, Edit, Edited, MAX_ACTOR_NAME,
     MAX_ACTOR_REASON,

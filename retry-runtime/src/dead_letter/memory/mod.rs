@@ -4,6 +4,7 @@ mod admin;
 mod audit;
 mod counters;
 mod doctor;
+mod groups;
 mod hand;
 mod ledger;
 mod operations;
@@ -61,6 +62,7 @@ struct State {
     thresholds: BTreeMap<(String, String), Threshold>,
     events: Vec<EventRecord>,
     operations: operations::Operations,
+    arrived: groups::Arrived,
 }
 
 struct Stored {
@@ -150,6 +152,7 @@ impl State {
         let park_id = letter.park_id;
         let history = letter.history.iter().map(|record| HistoryEntry::parked(park_id, record));
         let (first, step) = LetterRow::first(&letter);
+        self.arrived.count(&first, now);
         let job = (first.kind.clone(), first.job_id.clone());
         let known = self.by_job.get(&job).and_then(|seq| self.letters.get_mut(seq));
         let letter_id = if let Some(stored) = known {

@@ -21,6 +21,7 @@ mod books;
 mod bounded;
 mod counters;
 mod doctor;
+mod groups;
 mod hand;
 mod history;
 mod ledger;
@@ -107,6 +108,11 @@ pub fn letters<S: DeadLetterStore>(mut make: impl FnMut(StoreClock) -> S) -> Rep
 /// Checks that a store which is a ledger too writes down what operators do to it.
 pub fn audit<S: DeadLetterStore + AttemptLedger>(mut make: impl FnMut(StoreClock) -> S) -> Report {
     run(audit::ledger_checks(), || Bench::new(&mut make))
+}
+
+/// Checks a store's groups of failures. `make` gives a fresh, empty store on the clock.
+pub fn groups<S: crate::dead_letter::FailureGroups>(mut make: impl FnMut(StoreClock) -> S) -> Report {
+    run(groups::checks(), || Bench::new(&mut make))
 }
 
 /// Checks an attempt ledger. `make` gives a fresh, empty ledger on the clock.
