@@ -130,7 +130,9 @@ impl FailureGroups for Faulty {
                     }
                     Fault::TrendOfLetters => {
                         let letters = group.counts.letters();
-                        group.trend.per_hour.iter_mut().for_each(|n| *n = letters.min(*n));
+                        for n in &mut group.trend.per_hour {
+                            *n = letters.min(*n);
+                        }
                     }
                     _ => {}
                 }
@@ -173,7 +175,9 @@ impl FailureGroups for Faulty {
             }
             let mut series = self.inner.arrivals(question).await?;
             if self.fault == Fault::ZerosLeftOut {
-                series.iter_mut().for_each(|one| one.counts.retain(|(_, n)| *n > 0));
+                for one in &mut series {
+                    one.counts.retain(|(_, n)| *n > 0);
+                }
             }
             Ok(series)
         })
