@@ -68,7 +68,7 @@ pub(crate) fn page_query(scope: &str, query: &EventQuery, seq: Option<i64>, says
     out
 }
 
-fn event(row: &Row<'_>) -> rusqlite::Result<EventRecord> {
+pub(crate) fn event(row: &Row<'_>) -> rusqlite::Result<EventRecord> {
     let state = |text: Option<String>| text.as_deref().and_then(LetterState::parse);
     let mut out = EventRecord::new(number(row.get(0)?), from_millis(row.get(1)?), row.get::<_, String>(2)?);
     out.actor = row.get(3)?;

@@ -11,7 +11,7 @@ use retry_runtime::ledger::{LedgerQuery, LedgerStatus};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
 
-use crate::admin::prune;
+use crate::admin::{portable, prune};
 use crate::config::Settings;
 use crate::filter::Condition;
 use crate::open::files::OpenerLock;
@@ -413,5 +413,21 @@ fn trends_notes_and_arrivals_are_found_by_their_keys() {
     ] {
         let values = vec![Value::Integer(1); values];
         assert_eq!(plan(&writer.connection, &Condition { sql: sql.to_owned(), values }), place);
+    }
+}
+
+// G102: an export goes through the letters once, in their own order
+#[test]
+fn an_export_walks_the_letters_once() {
+    let (_directory, writer) = connection();
+    let mut filter = Filter::owed();
+    filter.kinds = vec!["fetch".to_owned(), "store".to_owned()];
+    for filter in [Filter::all(), filter] {
+        for after in [None, Some(7)] {
+            let query = portable::page_query("default", &filter, after, 100);
+            let plan = plan(&writer.connection, &query);
+            assert!(plan.starts_with("SEARCH letter USING INTEGER PRIMARY KEY (rowid>?)"), "{plan}");
+            assert!(!plan.contains("TEMP B-TREE"), "{plan}");
+        }
     }
 }

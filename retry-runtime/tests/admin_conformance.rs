@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use retry_runtime::dead_letter::{
-    Actor, BoxFuture, ClaimRequest, DeadLetterStore, DueReport, Failure, Finish, MemoryStore, PruneReport,
-    PruneRequest, ReplayOutcome, Retention, StoreAdmin,
+    Actor, BoxFuture, ClaimRequest, DeadLetterStore, DueReport, ExportPage, ExportRequest, Failure, Finish, Imported,
+    LetterRecord, LetterState, MemoryStore, PruneReport, PruneRequest, ReplayOutcome, Retention, StoreAdmin,
 };
 use retry_runtime::error::StoreError;
+use retry_runtime::id::Id;
 use retry_runtime::testing::conformance;
 
 #[test]
@@ -26,6 +27,10 @@ enum Fault {
     DeletesInADryRun,
     CountsNothing,
     KnowsNothingAhead,
+    ImportsTwice,
+    ForgetsTheHistory,
+    ForgetsEdits,
+    TakesTheirWord,
 }
 
 struct Faulty(Fault, Arc<MemoryStore>);
@@ -62,7 +67,7 @@ impl StoreAdmin for Faulty {
                 }
                 Fault::IgnoresTheLimit => request.limit = None,
                 Fault::DeletesInADryRun => request.dry_run = false,
-                Fault::CountsNothing | Fault::KnowsNothingAhead => {}
+                _ => {}
             }
             let mut report = self.1.prune(request, actor).await?;
             if self.0 == Fault::CountsNothing {
@@ -79,6 +84,41 @@ impl StoreAdmin for Faulty {
             Ok(if known { report } else { DueReport::default() })
         })
     }
+
+    fn export(&self, request: ExportRequest) -> BoxFuture<'_, Result<ExportPage, StoreError>> {
+        Box::pin(async move {
+            let mut page = self.1.export(request).await?;
+            for record in &mut page.records {
+                match self.0 {
+                    Fault::ForgetsTheHistory => record.history.truncate(1),
+                    Fault::ForgetsEdits => record.revisions.truncate(1),
+                    _ => {}
+                }
+                record.row.payload_revision =
+                    record.row.payload_revision.min(record.revisions.len().try_into().unwrap());
+            }
+            Ok(page)
+        })
+    }
+
+    fn import(&self, mut records: Vec<LetterRecord>, actor: Actor) -> BoxFuture<'_, Result<Vec<Imported>, StoreError>> {
+        Box::pin(async move {
+            for record in &mut records {
+                match self.0 {
+                    Fault::ImportsTwice => {
+                        for parking in &mut record.parkings {
+                            parking.park_id = Id::new(std::time::SystemTime::now());
+                        }
+                    }
+                    Fault::TakesTheirWord if record.row.state == LetterState::Recovered => {
+                        self.close_everything().await
+                    }
+                    _ => {}
+                }
+            }
+            self.1.import(records, actor).await
+        })
+    }
 }
 
 #[test]
@@ -91,6 +131,11 @@ fn each_planted_fault_is_caught() {
         (Fault::DeletesInADryRun, "a_dry_run_deletes_nothing_and_says_the_same"),
         (Fault::CountsNothing, "every_deletion_is_counted_and_dated"),
         (Fault::KnowsNothingAhead, "what_is_due_is_known_ahead"),
+        (Fault::ImportsTwice, "importing_again_changes_nothing"),
+        (Fault::ImportsTwice, "a_store_takes_nothing_of_itself"),
+        (Fault::ForgetsTheHistory, "importing_again_changes_nothing"),
+        (Fault::ForgetsEdits, "importing_again_changes_nothing"),
+        (Fault::TakesTheirWord, "what_is_owed_here_stays_owed"),
     ] {
         let report = conformance::admin_by(|clock| {
             let store = Arc::new(MemoryStore::with_clock(clock));

@@ -4,13 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use retry_runtime::dead_letter::{Actor, BoxFuture, DueReport, PruneReport, PruneRequest, Retention, StoreAdmin};
+use retry_runtime::dead_letter::{
+    Actor, BoxFuture, DueReport, ExportPage, ExportRequest, Imported, LetterRecord, PruneReport, PruneRequest,
+    Retention, StoreAdmin,
+};
 use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::reply::Reply;
 use rusqlite::Connection;
 
 use super::{Handle, SqliteStore};
 use crate::admin::backup::{self, Backup};
+use crate::admin::portable::{self, Arriving};
 use crate::admin::prune::{self, Due, Place, STEP};
 use crate::rows::Tx;
 use crate::worker::Worker;
@@ -27,6 +31,46 @@ impl StoreAdmin for SqliteStore {
             let until = now.checked_add(within).unwrap_or(now + Duration::from_secs(100 * 365 * 86_400));
             let ask = move |c: &Connection| prune::due_by(c, &scope, &retention, until);
             self.handle.reader.ask("count what retention will delete", ask).await
+        })
+    }
+
+    fn export(&self, request: ExportRequest) -> BoxFuture<'_, Result<ExportPage, StoreError>> {
+        Box::pin(async move {
+            let (scope, shared) = (Arc::clone(&self.handle.scope), Arc::clone(&self.handle.shared));
+            let ask = move |c: &Connection| portable::export(c, &shared.payloads, &scope, &request);
+            self.handle.reader.ask("export letters", ask).await
+        })
+    }
+
+    fn import(&self, records: Vec<LetterRecord>, actor: Actor) -> BoxFuture<'_, Result<Vec<Imported>, StoreError>> {
+        Box::pin(async move {
+            let shared = Arc::clone(&self.handle.shared);
+            let prepare = move |records: Vec<LetterRecord>| -> Vec<_> {
+                records.into_iter().map(|record| Arriving::new(record, &shared.payloads)).collect()
+            };
+            // Large payloads are on the disk before the transactions begin. All letters are handed over before the first is
+            // waited for: they share one.
+            let arriving = self.handle.reader.run(records, prepare).await?;
+            let replies: Vec<_> = arriving
+                .into_iter()
+                .map(|arriving| {
+                    let actor = actor.clone();
+                    let run = move |tx: Tx<'_>| portable::import(tx, &arriving, &actor);
+                    self.handle.change("import a letter", run, |_, _| ())
+                })
+                .collect();
+            let mut answers = Vec::with_capacity(replies.len());
+            for reply in replies {
+                match reply.await {
+                    Ok(answer) => answers.push(answer),
+                    // It contradicts something in the file.
+                    Err(error) if matches!(error.kind(), StoreErrorKind::Conflict | StoreErrorKind::Invalid) => {
+                        answers.push(Imported::Refused(error.to_string()));
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(answers)
         })
     }
 }

@@ -35,7 +35,10 @@ mod state;
 mod store;
 mod summary;
 
-pub use admin::{DueReport, KindRetention, PruneReport, PruneRequest, Pruned, Retention, StoreAdmin};
+pub use admin::{
+    DueReport, EXPORT_PAGE_BYTES, ExportPage, ExportRequest, Exporter, ImportReport, Imported, Importer, Joined,
+    KindRetention, KnownLetter, LetterRecord, ParkingRecord, PruneReport, PruneRequest, Pruned, Retention, StoreAdmin,
+};
 pub use aggregate::{Aggregate, Bucket, Group, GroupKey};
 pub use bounds::{MAX_LABEL, MAX_NAME, name_within};
 pub use claim::{Actor, ClaimRequest, Claimed, Failure, Finish, Release, ReplayOutcome, replay_backoff};

@@ -250,7 +250,7 @@ impl LetterRow {
     }
 
     /// A new failure of a closed job: open, with a renewed allowance, and no result of an earlier replay is taken.
-    fn reopen(&mut self) {
+    pub(super) fn reopen(&mut self) {
         self.open();
         // An operator's larger grant stays.
         self.max_replays = self.max_replays.max(self.replays.saturating_add(MAX_REPLAYS));

@@ -1,5 +1,8 @@
-//! What an operator does to a whole store: retention.
+//! What an operator does to a whole store: retention, export and import.
 
+mod export;
+mod line;
+mod record;
 mod retention;
 
 use std::sync::Arc;
@@ -8,6 +11,10 @@ use std::time::Duration;
 use crate::dead_letter::{Actor, BoxFuture};
 use crate::error::StoreError;
 
+pub use export::{Exporter, ImportReport, Importer};
+pub use record::{
+    EXPORT_PAGE_BYTES, ExportPage, ExportRequest, Imported, Joined, KnownLetter, LetterRecord, ParkingRecord,
+};
 pub use retention::{DueReport, KindRetention, PruneReport, PruneRequest, Pruned, Retention};
 
 /// A store that can be kept in order.
@@ -27,6 +34,15 @@ pub trait StoreAdmin: Send + Sync {
 
     /// How many letters retention will delete within this time from now, and when the first of them.
     fn due_within(&self, retention: Retention, within: Duration) -> BoxFuture<'_, Result<DueReport, StoreError>>;
+
+    /// One page of letters with everything that belongs to them. [`Exporter`] makes lines of them.
+    fn export(&self, request: ExportRequest) -> BoxFuture<'_, Result<ExportPage, StoreError>>;
+
+    /// Takes letters of another store; each is taken whole, or not at all. One answer for each, in order.
+    ///
+    /// A letter whose parkings are all known changes nothing. One of a job that has a letter here joins it, as
+    /// [`LetterRecord::join`] says. Any other is written down as it is.
+    fn import(&self, records: Vec<LetterRecord>, actor: Actor) -> BoxFuture<'_, Result<Vec<Imported>, StoreError>>;
 }
 
 macro_rules! through {
@@ -37,6 +53,12 @@ macro_rules! through {
             }
             fn due_within(&self, retention: Retention, within: Duration) -> BoxFuture<'_, Result<DueReport, StoreError>> {
                 (**self).due_within(retention, within)
+            }
+            fn export(&self, request: ExportRequest) -> BoxFuture<'_, Result<ExportPage, StoreError>> {
+                (**self).export(request)
+            }
+            fn import(&self, records: Vec<LetterRecord>, actor: Actor) -> BoxFuture<'_, Result<Vec<Imported>, StoreError>> {
+                (**self).import(records, actor)
             }
         }
     )*};

@@ -4,7 +4,10 @@ use std::time::{Duration, SystemTime};
 
 use super::{MemoryStore, State, later};
 use crate::clock;
-use crate::dead_letter::{Actor, BoxFuture, DueReport, PruneReport, PruneRequest, Pruned, Retention, StoreAdmin};
+use crate::dead_letter::{
+    Actor, BoxFuture, DueReport, ExportPage, ExportRequest, Imported, LetterRecord, PruneReport, PruneRequest, Pruned,
+    Retention, StoreAdmin,
+};
 use crate::error::StoreError;
 
 impl State {
@@ -60,6 +63,18 @@ impl StoreAdmin for MemoryStore {
                 }
             }
             Ok(report)
+        })
+    }
+
+    fn export(&self, request: ExportRequest) -> BoxFuture<'_, Result<ExportPage, StoreError>> {
+        later(move || Ok(self.lock().export(&request)))
+    }
+
+    fn import(&self, records: Vec<LetterRecord>, actor: Actor) -> BoxFuture<'_, Result<Vec<Imported>, StoreError>> {
+        later(move || {
+            let now = self.clock.now();
+            let mut state = self.lock();
+            Ok(records.into_iter().map(|record| state.import(record, &actor, now)).collect())
         })
     }
 }

@@ -8,6 +8,7 @@ mod groups;
 mod hand;
 mod ledger;
 mod operations;
+mod portable;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -19,7 +20,7 @@ use crate::dead_letter::{
     Actor, Aggregate, BoxFuture, Capabilities, ClaimRequest, Claimed, Cursor, DeadLetter, DeadLetterSink,
     DeadLetterStore, Edit, Edited, EventPage, EventQuery, EventRecord, Filter, Finish, Group, HistoryEntry,
     HistorySize, Intake, KnownPayload, LetterDetail, LetterRow, LetterState, Order, Page, PageRequest, Parking,
-    Payload, PayloadStep, Redactor, Release, Revision, RevisionSource, StoreClock, Summary, Ticket,
+    ParkingRecord, Payload, PayloadStep, Redactor, Release, Revision, RevisionSource, StoreClock, Summary, Ticket,
 };
 use crate::error::{StoreError, StoreErrorKind};
 use crate::id::Id;
@@ -71,6 +72,7 @@ struct Stored {
     payloads: Vec<Revision>,
     history: Vec<HistoryEntry>,
     size: HistorySize,
+    parkings: Vec<ParkingRecord>,
     /// This process answers for the lease; it ends with the process, and so does the store.
     kept_alive: bool,
 }
@@ -150,6 +152,7 @@ impl State {
             return letter_id.clone();
         }
         let park_id = letter.park_id;
+        let parking = ParkingRecord::new(park_id, letter.reason, letter.attempts, letter.failed_at);
         let history = letter.history.iter().map(|record| HistoryEntry::parked(park_id, record));
         let (first, step) = LetterRow::first(&letter);
         self.arrived.count(&first, now);
@@ -160,6 +163,7 @@ impl State {
             let before = stored.row.state;
             let step = stored.row.merge(&letter, known, now);
             stored.record(history.collect());
+            stored.parkings.push(parking);
             stored.take_payload(step, letter.payload, now);
             let row = stored.row.clone();
             let reopened = before.is_closed() && row.state == LetterState::Parked;
@@ -177,6 +181,7 @@ impl State {
                 payloads: Vec::new(),
                 history: Vec::new(),
                 size: HistorySize::default(),
+                parkings: vec![parking],
                 kept_alive: false,
             };
             stored.record(history.collect());

@@ -23,7 +23,7 @@ const fn table() -> [u32; 256] {
 }
 
 /// The checksum of the parts, one after the other.
-pub(super) fn crc32(parts: &[&[u8]]) -> u32 {
+pub(crate) fn crc32(parts: &[&[u8]]) -> u32 {
     let bytes = parts.iter().flat_map(|part| part.iter());
     let crc = bytes.fold(u32::MAX, |crc, &byte| {
         let index = (crc ^ u32::from(byte)) & 0xFF;

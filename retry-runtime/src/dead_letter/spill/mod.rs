@@ -23,6 +23,7 @@ use crate::dead_letter::{DeadLetter, give_back_losses, take_losses};
 use crate::error::{StoreError, StoreErrorKind};
 use lock::Locked;
 
+pub(crate) use crc::crc32;
 pub(crate) use import::Waiting;
 pub use import::{Batch, Import};
 pub use reserve::Reserve;

@@ -1,11 +1,12 @@
 //! What operators do to a whole store: retention.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::support::{Bench, Check, actor, checks, demand, done, failure, letter, same, start};
 use crate::dead_letter::{
-    DeadLetterStore, EventQuery, Filter, KindRetention, LetterState, ManualClock, PruneReport, PruneRequest, Pruned,
-    ReplayOutcome, Retention, StoreAdmin, StoreClock,
+    DeadLetterStore, EventQuery, Filter, KindRetention, LetterState, ManualClock, MemoryStore, PruneReport,
+    PruneRequest, Pruned, ReplayOutcome, Retention, StoreAdmin, StoreClock,
 };
 
 /// A store, and whoever keeps it in order.
@@ -29,6 +30,14 @@ pub(super) fn checks<S: DeadLetterStore>() -> Vec<Check<AdminBench<S>>> {
     ]
 }
 
+impl AdminBench<Arc<MemoryStore>> {
+    /// The store in memory, on a clock of somebody else.
+    pub(super) fn of(store: MemoryStore, time: ManualClock) -> Self {
+        let store = Arc::new(store);
+        Self { bench: Bench { store: Arc::clone(&store), time }, admin: Box::new(store) }
+    }
+}
+
 impl<S: DeadLetterStore> AdminBench<S> {
     pub(super) fn new<A: StoreAdmin + 'static>(make: impl FnOnce(StoreClock) -> (S, A)) -> Self {
         let time = ManualClock::new(start());
@@ -43,7 +52,7 @@ impl<S: DeadLetterStore> AdminBench<S> {
     }
 
     /// Parks a letter and closes it, or brings it where it is owed.
-    fn in_state(&self, kind: &str, job: &str, state: LetterState) -> Result<String, String> {
+    pub(super) fn in_state(&self, kind: &str, job: &str, state: LetterState) -> Result<String, String> {
         let id = self.park(kind, job)?;
         match state {
             LetterState::Parked => {}

@@ -30,6 +30,7 @@ mod model;
 mod operations;
 mod operations_run;
 mod park;
+mod portable;
 mod read;
 mod redact;
 mod replay;
@@ -145,7 +146,9 @@ pub fn admin<S: DeadLetterStore + StoreAdmin + 'static>(mut make: impl FnMut(Sto
 
 /// The same for an administration that is not the store itself: `make` gives both.
 pub fn admin_by<S: DeadLetterStore, A: StoreAdmin + 'static>(mut make: impl FnMut(StoreClock) -> (S, A)) -> Report {
-    run(admin::checks(), || admin::AdminBench::new(&mut make))
+    let mut report = run(admin::checks(), || admin::AdminBench::new(&mut make));
+    report.extend(run(portable::checks(), || admin::AdminBench::new(&mut make)));
+    report
 }
 
 /// Checks a store's examinations. `make` gives a fresh, empty store on the clock.
