@@ -1,9 +1,11 @@
-//! Makes the file that a test opens for ever (`tests/fixtures/store-v1.db`): a store of schema 1 with letters in every
-//! state, a ledger and counters. Run once for each schema version, never again for an old one.
+//! Makes the file that a test opens for ever (`tests/fixtures/store-v2.db`): a store of this schema with letters in every
+//! state, everything operators do, a payload in a file of its own, a ledger and counters. Run once for each schema version,
+//! never again for an old one.
 //!
 //! `cargo run -p dlq-sqlite --example store_fixture -- FILE`
 
 use std::error::Error;
+use std::ffi::OsStr;
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -11,10 +13,10 @@ use std::time::Duration;
 
 use dlq_sqlite::SqliteStore;
 use retry_runtime::attempt::AttemptRecord;
-use retry_runtime::counters::DailyCounters;
+use retry_runtime::counters::{DailyCounters, Thresholds};
 use retry_runtime::dead_letter::{
-    Actor, ClaimRequest, DeadLetter, DeadLetterSink, DeadLetterStore, Failure, Filter, Finish, ManualClock, Payload,
-    ReplayOutcome, from_millis,
+    Actor, BulkOperations, ClaimRequest, DeadLetter, DeadLetterSink, DeadLetterStore, Edit, Failure, Filter, Finish,
+    ManualClock, OperationRequest, PageRequest, Payload, ReplayOutcome, Steer, Verb, from_millis,
 };
 use retry_runtime::id::Id;
 use retry_runtime::ledger::{AttemptLedger, Begin, End, LedgerKey};
@@ -28,11 +30,14 @@ const START: i64 = 1_767_323_045_006;
 fn main() -> Outcome<()> {
     let path = std::env::args_os().nth(1).ok_or("usage: store_fixture FILE")?;
     let time = ManualClock::new(from_millis(START));
-    let store = SqliteStore::options(path).create(true).clock(time.clock()).reserve(false).open()?;
+    let options = SqliteStore::options(&path).create(true).clock(time.clock()).reserve(false);
+    let store = options.payload_file_above(1).open()?;
     letters(&store, &time)?;
     ledger(&store, &time)?;
+    operators(&store, &time)?;
     store.close(Duration::from_secs(60));
-    Ok(())
+    drop(store);
+    rest(&path)
 }
 
 fn letters(store: &SqliteStore, time: &ManualClock) -> Outcome<()> {
@@ -82,6 +87,56 @@ fn ledger(store: &SqliteStore, time: &ManualClock) -> Outcome<()> {
     }
     answer(store.add("image_archive", "worker_ok", 41))??;
     answer(store.add("image_archive", "fallback_bytes", 500_001))??;
+    Ok(())
+}
+
+/// What operators do.
+fn operators(store: &SqliteStore, time: &ManualClock) -> Outcome<()> {
+    let mira = || Actor::new("mira", "the quota was raised");
+    let mut large = letter(8, "large", START);
+    large.payload = Payload::Json(format!("\"{}\"", "large ".repeat(20_000)));
+    park(store, &large, 8)?;
+    for (n, job) in [(9, "edited"), (10, "by hand"), (11, "resolved"), (12, "restored"), (13, "frozen")] {
+        park(store, &letter(n, job, START), 200 + n as u64)?;
+    }
+    time.advance(Duration::from_secs(60));
+    let letter_id = |job: &str| -> Outcome<String> {
+        let mut filter = Filter::all();
+        filter.job_ids = vec![job.to_owned()];
+        let found = now(store.list(filter, PageRequest::default()))?.rows.pop().ok_or("no such job")?;
+        Ok(found.letter_id)
+    };
+    now(store.edit(Edit::new(letter_id("edited")?, 1, "{\"id\":\"edited by hand\"}"), mira()))?;
+    now(store.discard(letter_id("by hand")?, mira()))?;
+    now(store.resolve(letter_id("resolved")?, mira()))?;
+    now(store.discard(letter_id("restored")?, mira()))?;
+    now(store.restore(letter_id("restored")?, 2, mira()))?;
+    let mut frozen = Filter::parked();
+    frozen.job_ids = vec!["frozen".to_owned(), "large".to_owned()];
+    let operation = now(store.start(OperationRequest::new(Verb::Replay, frozen), mira()))?;
+    now(store.steer(operation.id, Steer::Pause, mira()))?;
+    now(store.set_threshold("image_archive".into(), "fallback_bytes".into(), 500_000, mira()))?;
+    now(store.reset(LedgerKey::new("image_archive", "gone"), mira()))?;
+    Ok(())
+}
+
+/// What no verb of this version writes: room that is kept for later ones.
+fn rest(path: &OsStr) -> Outcome<()> {
+    let connection = rusqlite::Connection::open(path)?;
+    connection.execute_batch(&format!(
+        "INSERT INTO owner(id, description, started_at, seen_at, lease_until)
+           VALUES('owner-1', 'fixture', {START}, {START}, {START});
+         INSERT INTO journal(park_id, scope, kind, job_id, owner, accepted_at)
+           VALUES('019b7ca9-8c8e-7000-8000-00000000ffff', 'default', 'fetch', 'journalled', 'owner-1', {START});
+         INSERT INTO pruned(day, scope, state, kind, class, n)
+           VALUES('2026-01-01', 'default', 'recovered', 'fetch', 'exhausted:429', 3);
+         INSERT OR IGNORE INTO trend(scope, fingerprint, hour, n)
+           SELECT scope, fingerprint, parked_at / 3600000, 1 FROM letter WHERE job_id = 'parked';
+         INSERT INTO group_note(scope, fingerprint, fingerprint_version, note, actor, at)
+           SELECT scope, fingerprint, fingerprint_version, 'asked for more quota', 'mira', {START}
+             FROM letter WHERE job_id = 'parked';
+         PRAGMA wal_checkpoint(TRUNCATE)"
+    ))?;
     Ok(())
 }
 
