@@ -1,6 +1,7 @@
 //! The thread that reads: on a connection of its own that cannot write, so that a long question holds nobody up but other
 //! questions.
 
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -9,17 +10,20 @@ use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::reply::Reply;
 use rusqlite::Connection;
 
-use crate::config::Settings;
+use crate::config::{Access, Settings};
 use crate::error::{OpenError, from_sqlite, kind_of};
 use crate::open;
 use crate::open::files::FileIdentity;
-use crate::worker::Shared;
+use crate::worker::queue::{Chore, Command};
+use crate::worker::{Shared, Worker};
 
 type Job = Box<dyn FnOnce(&mut Source) + Send>;
 
 /// Takes questions.
 pub(crate) struct Reader {
     jobs: Mutex<Option<Sender<Job>>>,
+    /// Where the writer holds the file exclusively, it alone can read it: the slow mode for network file systems.
+    through_writer: Option<(Arc<Shared>, PathBuf)>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -31,6 +35,8 @@ impl Reader {
         first: Option<open::Reader>,
     ) -> Result<Self, OpenError> {
         let path = settings.path.clone();
+        let through_writer = (settings.network_file_system && settings.access != Access::Read)
+            .then(|| (Arc::clone(&shared), path.clone()));
         let (jobs, work) = channel::<Job>();
         let mut source = Source { settings, shared, open: first };
         let thread = std::thread::Builder::new()
@@ -41,7 +47,7 @@ impl Reader {
                 }
             })
             .map_err(OpenError::io("start a thread for", &path))?;
-        Ok(Self { jobs: Mutex::new(Some(jobs)), thread: Mutex::new(Some(thread)) })
+        Ok(Self { jobs: Mutex::new(Some(jobs)), through_writer, thread: Mutex::new(Some(thread)) })
     }
 
     /// Asks. The answer comes whether or not anybody waits for it.
@@ -51,6 +57,18 @@ impl Reader {
         question: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Reply<Result<T, StoreError>> {
         let (answer, reply) = Reply::pair(|| Err(closed()));
+        if let Some((shared, path)) = &self.through_writer {
+            let path = path.clone();
+            let chore: Chore = Box::new(move |worker| {
+                let ask = |worker: &mut Worker| {
+                    in_snapshot(worker.connection()?, question).map_err(|error| failed(what, &path, error))
+                };
+                answer.send(worker.and_then(ask));
+            });
+            // A closed store drops the question, whose answer says so.
+            let _asked = shared.queue.push(Command::Chore(chore));
+            return reply;
+        }
         let job: Job = Box::new(move |source| answer.send(source.ask(what, question)));
         self.send(job);
         reply
@@ -123,16 +141,27 @@ impl Source {
             Some(open) => open,
             none => none.insert(open::reader(&self.settings, &self.shared.lock)?),
         };
-        // One snapshot for all statements of a question; short, so that the log can be emptied.
-        let connection = &open.connection;
-        let result = connection.execute_batch("BEGIN").and_then(|()| question(connection));
-        if !connection.is_autocommit() {
-            // Nothing was written: there is nothing to lose in a failing end.
-            let _ended = connection.execute_batch("COMMIT");
-        }
+        let result = in_snapshot(&open.connection, question);
         if result.as_ref().is_err_and(|error| !matches!(kind_of(error), StoreErrorKind::Busy)) {
             self.open = None;
         }
-        result.map_err(|error| from_sqlite(format!("cannot {what} in `{}`", self.settings.path.display()), error))
+        result.map_err(|error| failed(what, &self.settings.path, error))
     }
+}
+
+/// One snapshot for all statements of a question; short, so that the log can be emptied.
+fn in_snapshot<T>(
+    connection: &Connection,
+    question: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    let result = connection.execute_batch("BEGIN").and_then(|()| question(connection));
+    if !connection.is_autocommit() {
+        // Nothing was written: there is nothing to lose in a failing end.
+        let _ended = connection.execute_batch("COMMIT");
+    }
+    result
+}
+
+fn failed(what: &str, path: &Path, error: rusqlite::Error) -> StoreError {
+    from_sqlite(format!("cannot {what} in `{}`", path.display()), error)
 }

@@ -9,8 +9,10 @@ use std::sync::{Mutex, Once};
 use std::time::{Duration, SystemTime};
 
 use dlq_sqlite::{AlarmAt, SqliteStore};
+use retry_runtime::counters::DailyCounters;
 use retry_runtime::dead_letter::{
-    DeadLetterSink, DeadLetterStore, Filter, ManualClock, Order, PageRequest, Parking, Payload,
+    Checkup, DeadLetterSink, DeadLetterStore, Doctor, Filter, ManualClock, Order, PageRequest, Parking, Payload,
+    Severity,
 };
 use retry_runtime::observe::set_listener;
 use rusqlite::Connection;
@@ -237,4 +239,26 @@ fn deleted_letters_give_their_room_back() {
     assert_eq!(block(store.count(Filter::parked())).unwrap(), 10);
     let verdict = |c: &Connection| c.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0)).unwrap();
     assert_eq!(verdict(&Connection::open(&bench.path).unwrap()), "ok");
+}
+
+// S6: the slow mode for network file systems: one process, one connection's lock, and everything works all the same
+#[test]
+fn the_network_mode_parks_and_reads() {
+    let bench = Bench::new();
+    let options = || {
+        let options = SqliteStore::options(&bench.path).clock(bench.time.clock()).network_file_system(true);
+        options.busy_limit(Duration::from_millis(200)).reserve(false)
+    };
+    let store = options().open().unwrap();
+    park(&store, 0..3, 10);
+    assert_eq!(block(store.count(Filter::parked())).unwrap(), 3);
+    assert_eq!(block(store.list(Filter::all(), PageRequest::default())).unwrap().rows.len(), 3);
+    let found = block(store.doctor(Checkup::full())).unwrap();
+    let codes: Vec<_> = found.iter().map(|finding| (finding.severity, finding.code)).collect();
+    assert_eq!(codes, [(Severity::Warning, "network_override")], "{found:#?}");
+    assert!(store.add("archive", "n", 2).wait(Duration::from_secs(60)).unwrap().is_ok());
+    assert_eq!(block(store.day("archive".into(), store.today())).unwrap()["n"], 2);
+    drop(store);
+    let store = options().open().unwrap();
+    assert_eq!(block(store.summary()).unwrap().total_parked(), 3);
 }

@@ -20,6 +20,7 @@ use crate::config::{Access, Settings};
 use crate::open;
 use crate::store::{Handle, SqliteStore, closed};
 use crate::worker::Shared;
+use crate::worker::queue::{Chore, Command};
 
 /// Examinations under way, which end with the store.
 #[derive(Default)]
@@ -105,14 +106,14 @@ impl SqliteStore {
 impl Handle {
     /// Looks at the file and around it, on a thread of its own.
     fn examine(&self, checkup: Checkup) -> Reply<Result<Vec<Finding>, StoreError>> {
-        let exam = Exam {
+        let exam = Arc::new(Exam {
             checkup,
             shared: Arc::clone(&self.shared),
             settings: self.settings.clone(),
             scope: Arc::clone(&self.scope),
             claimed_kinds: self.claimed_kinds(),
             now: self.clock.now(),
-        };
+        });
         let (answer, reply) = Reply::pair(|| Err(closed()));
         let examinations = Arc::clone(&self.examinations);
         let work = move || answer.send(exam.run(&examinations));
@@ -130,15 +131,30 @@ impl Handle {
 }
 
 impl Exam {
-    fn run(&self, examinations: &Examinations) -> Result<Vec<Finding>, StoreError> {
+    /// What is in the file: read by a connection of its own, and by the writer's where that alone can read.
+    fn of_database(self: &Arc<Self>, examinations: &Examinations) -> Result<Vec<Finding>, StoreError> {
+        if self.settings.network_file_system && self.may_write() {
+            let (answer, reply) = Reply::pair(|| Err(closed()));
+            let exam = Arc::clone(self);
+            let chore: Chore = Box::new(move |worker| {
+                answer.send(worker.and_then(|worker| Ok(exam.database(worker.connection()?))));
+            });
+            let _asked = self.shared.queue.push(Command::Chore(chore));
+            let silent = || StoreError::new(StoreErrorKind::Busy, "the writer did not answer within an hour");
+            return reply.wait(Duration::from_secs(3_600)).unwrap_or_else(|_| Err(silent()));
+        }
+        let reader = open::reader(&self.settings, &self.shared.lock)?;
+        if !examinations.register(reader.connection.get_interrupt_handle()) {
+            return Err(closed());
+        }
+        Ok(self.database(&reader.connection))
+    }
+
+    fn run(self: &Arc<Self>, examinations: &Examinations) -> Result<Vec<Finding>, StoreError> {
         let mut found = self.around();
-        match open::reader(&self.settings, &self.shared.lock) {
-            Ok(reader) => {
-                if !examinations.register(reader.connection.get_interrupt_handle()) {
-                    return Err(closed());
-                }
-                found.extend(self.database(&reader.connection));
-            }
+        match self.of_database(examinations) {
+            Ok(of_database) => found.extend(of_database),
+            Err(error) if error.kind() == StoreErrorKind::Closed => return Err(error),
             Err(error) => {
                 let message = format!("the file cannot be read: {error}");
                 found.push(self.error("unreadable", message).advise(

@@ -267,6 +267,12 @@ impl Worker {
         Ok(())
     }
 
+    /// The connection that writes, for a chore.
+    pub(crate) fn connection(&self) -> Result<&rusqlite::Connection, StoreError> {
+        let missing = || StoreError::new(StoreErrorKind::Unavailable, "the file is not open");
+        self.link.as_ref().map(|link| &link.connection).ok_or_else(missing)
+    }
+
     /// Keeps the outage up to date with how the last transaction went.
     fn note(&mut self, broken: Option<&StoreError>) {
         let now = self.now;
