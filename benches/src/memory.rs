@@ -1,0 +1,69 @@
+//! Memory: child processes that list, export and replay a large file, and say how much they ever held.
+
+use std::path::Path;
+use std::process::Command;
+
+use dlq_sqlite::{Durability, SqliteStore};
+use retry_runtime::dead_letter::{DeadLetterStore, Filter, Order, PageRequest, Replayer};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::report::Report;
+
+/// In MiB.
+const GOAL: f64 = 64.0;
+
+pub(crate) fn measure(path: &Path, letters: u32, report: &mut Report) {
+    for work in ["list", "replay"] {
+        let began = std::time::Instant::now();
+        let output = Command::new(std::env::current_exe().unwrap()).args(["child", work]).arg(path).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{work}: {text}{}", String::from_utf8_lossy(&output.stderr));
+        let mut words = text.split_whitespace();
+        let (done, kib): (u64, f64) = (words.next().unwrap().parse().unwrap(), words.next().unwrap().parse().unwrap());
+        let detail = format!("{done} letters in {:.0} s", began.elapsed().as_secs_f64());
+        assert!(done >= u64::from(letters) * 9 / 10, "{work}: only {done} letters");
+        report.at_most(&format!("memory to {work} the letters, at its peak"), kib / 1_024.0, GOAL, " MiB", &detail);
+    }
+}
+
+/// Does the work, then says how many letters and how many KiB.
+pub(crate) fn child(work: &str, path: &Path) {
+    let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+    let done = match work {
+        "list" => list(&runtime, path),
+        "replay" => replay(&runtime, path),
+        other => panic!("no work `{other}`"),
+    };
+    println!("{done} {}", peak());
+}
+
+fn list(runtime: &Runtime, path: &Path) -> u64 {
+    let store = SqliteStore::options(path).open_read_only().unwrap();
+    let (mut done, mut page) = (0, PageRequest::first(Order::NewestFirst, 1_000));
+    loop {
+        let found = runtime.block_on(store.list(Filter::all(), page.clone())).unwrap();
+        done += found.rows.len() as u64;
+        page.after = found.next;
+        if page.after.is_none() {
+            return done;
+        }
+    }
+}
+
+fn replay(runtime: &Runtime, path: &Path) -> u64 {
+    // How long it takes is not asked here.
+    let store = SqliteStore::options(path).durability(Durability::Normal).reserve(false).open().unwrap();
+    let mut replayer = Replayer::new(store).execute().limit(u64::MAX);
+    for kind in 0..5 {
+        replayer = replayer.on(format!("kind{kind}"), |_| async { Ok::<(), std::io::Error>(()) });
+    }
+    let report = runtime.block_on(replayer.run()).unwrap();
+    report.recovered
+}
+
+/// The largest this process ever was, in KiB.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").trim().parse().unwrap()
+}
