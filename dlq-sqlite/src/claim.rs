@@ -10,6 +10,7 @@ use retry_runtime::error::{StoreError, StoreErrorKind};
 use rusqlite::{OptionalExtension, params};
 
 use crate::due::{Places, due};
+use crate::failpoints;
 use crate::history;
 use crate::letters;
 use crate::operations::members;
@@ -58,6 +59,7 @@ pub(crate) fn hand_out(
     request: &ClaimRequest,
     actor: &Actor,
 ) -> rusqlite::Result<Taken> {
+    failpoints::change("claim")?;
     row.claim(request, tx.now);
     tx.connection
         .prepare_cached(
@@ -71,6 +73,7 @@ pub(crate) fn hand_out(
             row.lease_until.map(to_millis),
             row.failed_again
         ])?;
+    failpoints::hit("claim.between")?;
     let states = (Some(LetterState::Parked), Some(row.state));
     rows::event(tx, Some(row.seq), "claimed", Some(actor), states, &request.owner)?;
     let payload = letters::payload(tx.connection, row.seq)?;
@@ -99,8 +102,10 @@ pub(crate) fn reap(tx: Tx<'_>, actor: &Actor) -> rusqlite::Result<Vec<LetterRow>
             return Ok(reaped);
         }
         for mut row in expired {
+            failpoints::change("reap")?;
             let entry = row.reap(actor, tx.now);
             rows::save(tx, &row)?;
+            failpoints::hit("reap.between")?;
             history::add(tx, row.seq, &[entry])?;
             let operation = members::ended(tx, row.seq, ended_as(&row, true))?;
             let tx = tx.in_operation(operation.as_deref());
@@ -114,6 +119,7 @@ pub(crate) fn reap(tx: Tx<'_>, actor: &Actor) -> rusqlite::Result<Vec<LetterRow>
 /// Writes a replay's result: row, history and event together.
 pub(crate) fn finish(tx: Tx<'_>, result: &Finish, actor: &Actor) -> Verdict<LetterRow> {
     let Some(mut row) = find(tx, &result.letter_id)? else { return Ok(Err(unknown(&result.letter_id))) };
+    failpoints::change("finish")?;
     let before = row.state;
     let entries = result.entries(tx.now);
     if let Err(stale) = row.finish(result, actor, tx.now) {
@@ -124,6 +130,7 @@ pub(crate) fn finish(tx: Tx<'_>, result: &Finish, actor: &Actor) -> Verdict<Lett
         return Ok(Err(stale));
     }
     rows::save(tx, &row)?;
+    failpoints::hit("finish.between")?;
     history::add(tx, row.seq, &entries)?;
     let states = (Some(before), Some(row.state));
     let operation = members::ended(tx, row.seq, ended_as(&row, false))?;
@@ -135,6 +142,7 @@ pub(crate) fn finish(tx: Tx<'_>, result: &Finish, actor: &Actor) -> Verdict<Lett
 /// Extends a lease from now.
 pub(crate) fn extend(tx: Tx<'_>, letter_id: &str, fence: u64, lease: Duration) -> Verdict<SystemTime> {
     let Some(mut row) = find(tx, letter_id)? else { return Ok(Err(unknown(letter_id))) };
+    failpoints::change("extend")?;
     let end = match row.extend(fence, lease, tx.now) {
         Ok(end) => end,
         Err(stale) => return Ok(Err(stale)),
@@ -160,6 +168,7 @@ pub(crate) fn release_as(
 ) -> Verdict<LetterRow> {
     let Some(mut row) = find(tx, letter_id)? else { return Ok(Err(unknown(letter_id))) };
     let before = row.state;
+    failpoints::change("release")?;
     if let Err(refused) = row.release(release) {
         return Ok(Err(refused));
     }

@@ -6,6 +6,7 @@ use retry_runtime::error::StoreError;
 use rusqlite::params;
 
 use crate::claim::{Verdict, find, unknown};
+use crate::failpoints;
 use crate::payload::{self, About};
 use crate::rows::{self, Tx, small, stored};
 
@@ -36,10 +37,12 @@ fn change(
 ) -> Verdict<LetterRow> {
     let Some(mut row) = find(tx, letter_id)? else { return Ok(Err(unknown(letter_id))) };
     let before = row.state;
+    failpoints::change("hand")?;
     if let Err(refused) = rule(&mut row) {
         return Ok(Err(refused));
     }
     rows::save(tx, &row)?;
+    failpoints::hit("hand.between")?;
     rows::event(tx, Some(row.seq), what, Some(actor), (Some(before), Some(row.state)), detail)?;
     Ok(Ok(row))
 }
@@ -61,7 +64,9 @@ pub(crate) fn edit(tx: Tx<'_>, edit: &Edit, actor: &Actor) -> Verdict<Edited> {
     if is_same {
         return Ok(Ok(Edited::new(row, false)));
     }
+    failpoints::change("edit")?;
     rows::save(tx, &edited)?;
+    failpoints::hit("edit.between")?;
     let (name, reason) = (cut_middle(&actor.name, MAX_ACTOR_NAME), cut_middle(&actor.reason, MAX_ACTOR_REASON));
     let about = About {
         seq: row.seq,

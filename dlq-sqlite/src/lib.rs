@@ -83,6 +83,11 @@ mod doctor;
 mod due;
 mod error;
 mod events;
+#[cfg(feature = "failpoints")]
+pub mod failpoints;
+#[cfg(not(feature = "failpoints"))]
+#[path = "no_failpoints.rs"]
+mod failpoints;
 mod field;
 mod filter;
 mod groups;

@@ -5,6 +5,7 @@ use retry_runtime::dead_letter::{
 };
 use rusqlite::{OptionalExtension, params};
 
+use crate::failpoints;
 use crate::groups;
 use crate::history;
 use crate::payload::{self, About, Encoded};
@@ -22,6 +23,21 @@ impl Origin {
         match self {
             Self::Live => "live",
             Self::Spill => "spill",
+        }
+    }
+
+    /// The failpoints' name of it.
+    const fn change(self) -> &'static str {
+        match self {
+            Self::Live => "park",
+            Self::Spill => "import",
+        }
+    }
+
+    const fn between(self) -> &'static str {
+        match self {
+            Self::Live => "park.between",
+            Self::Spill => "import.between",
         }
     }
 }
@@ -43,6 +59,7 @@ pub(crate) fn park(
     if let Some(letter_id) = known {
         return Ok(letter_id);
     }
+    failpoints::change(origin.change())?;
     let (mut row, step) = LetterRow::first(letter);
     groups::arrived(tx, &row)?;
     let history: Vec<_> = letter.history.iter().map(|record| HistoryEntry::parked(letter.park_id, record)).collect();
@@ -54,6 +71,7 @@ pub(crate) fn park(
         row = merge(tx, &row.job_id, letter, prepared)?;
         history::add(tx, row.seq, &history)?;
     }
+    failpoints::hit(origin.between())?;
     tx.connection
         .prepare_cached(
             "INSERT INTO parking(park_id, seq, letter_id, reason, attempts, failed_at, taken_at, origin, writer)

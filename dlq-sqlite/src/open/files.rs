@@ -11,6 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::error::OpenError;
+use crate::failpoints;
 
 /// `X` with a suffix: `X-wal`, `X.lock`, ...
 pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
@@ -235,7 +236,7 @@ pub(crate) fn set_aside(path: &Path, stamp: &str) -> io::Result<PathBuf> {
     let mut done: Vec<(PathBuf, PathBuf)> = Vec::new();
     for suffix in ["-wal", "-journal", "-shm", ""] {
         let (from, to) = (beside(path, suffix), beside(&target, suffix));
-        match std::fs::rename(&from, &to) {
+        match failpoints::hit_io("set_aside.between").and_then(|()| std::fs::rename(&from, &to)) {
             Ok(()) => done.push((from, to)),
             Err(error) if error.kind() == io::ErrorKind::NotFound && (!suffix.is_empty() || !done.is_empty()) => {}
             Err(error) => {

@@ -14,6 +14,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use crate::config::Settings;
 use crate::error::OpenError;
+use crate::failpoints;
 
 /// "DLQ1" in a SQLite header.
 pub(crate) const APPLICATION_ID: i64 = 0x444C_5131;
@@ -97,16 +98,19 @@ pub(crate) fn migrate(connection: &mut Connection, settings: &Settings) -> Resul
                 return Ok(());
             }
             transaction.execute_batch(sql)?;
+            failpoints::hit("migrate.between")?;
             transaction.execute(
                 "INSERT INTO meta(key, value) VALUES('min_reader_version', ?1)
                  ON CONFLICT(key) DO UPDATE SET value = excluded.value",
                 [MIN_READER],
             )?;
             transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-            transaction.pragma_update(None, "user_version", version)
+            transaction.pragma_update(None, "user_version", version)?;
+            failpoints::hit("migrate.before_commit")
         };
         step().map_err(OpenError::sqlite("migrate", path))?;
-        transaction.commit().map_err(OpenError::sqlite("commit the migration of", path))?;
+        let committed = transaction.commit().and_then(|()| failpoints::hit("migrate.after_commit"));
+        committed.map_err(OpenError::sqlite("commit the migration of", path))?;
     }
     Ok(())
 }

@@ -18,6 +18,7 @@ use rusqlite::ffi;
 use sha2::{Digest, Sha256};
 
 use crate::error::io_kind;
+use crate::failpoints;
 use crate::open::files::{beside, directory_of, private, sync_directory};
 use retry_runtime::error::StoreErrorKind;
 
@@ -102,6 +103,7 @@ impl Blobs {
                 }
             }
         }
+        failpoints::hit_io("blob.written").map_err(failed)?;
         // Also where another process wrote it: it may not have come so far.
         sync_directory(directory).and_then(|()| self.make_durable(directory)).map_err(failed)?;
         Ok(name)
@@ -114,7 +116,8 @@ impl Blobs {
             Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::NotFound.into()),
             // Without locks nobody else removes it either.
             Ok(()) | Err(TryLockError::Error(_)) => {
-                file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| std::fs::rename(&unfinished, path))
+                let whole = file.write_all(bytes).and_then(|()| failpoints::hit_io("blob.unfinished"));
+                whole.and_then(|()| file.sync_all()).and_then(|()| std::fs::rename(&unfinished, path))
             }
         };
         if written.is_err() {

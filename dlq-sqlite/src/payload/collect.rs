@@ -16,6 +16,7 @@ use rusqlite::Connection;
 
 use super::blobs::Blobs;
 use crate::error::from_sqlite;
+use crate::failpoints;
 use crate::open::{files, schema};
 use crate::worker::batch;
 
@@ -72,6 +73,7 @@ pub(crate) fn collect(
             let mut removed = 0;
             let mut outcome = batch::together(connection, Instant::now() + patience, 1, |_| {
                 removed = 0;
+                failpoints::hit("blob.before_removal")?;
                 for name in some {
                     // One that cannot be removed stays for the next time.
                     if !is_named(connection, name)? && blobs.remove(name).is_ok() {

@@ -7,6 +7,7 @@ use retry_runtime::error::{StoreError, StoreErrorKind};
 use rusqlite::Connection;
 
 use crate::error::{from_sqlite, kind_of};
+use crate::failpoints;
 
 /// How a batch went.
 #[derive(Debug)]
@@ -136,6 +137,7 @@ fn savepoint(connection: &Connection, run: impl FnOnce() -> rusqlite::Result<()>
 fn begin(connection: &Connection, busy_until: Instant) -> Result<(), StoreError> {
     // What an earlier failure may have left open would swallow this batch's commit.
     roll_back(connection);
+    failpoints::begin();
     patiently(busy_until, || {
         connection.prepare_cached("BEGIN IMMEDIATE").and_then(|mut statement| statement.execute([]))
     })
@@ -143,8 +145,11 @@ fn begin(connection: &Connection, busy_until: Instant) -> Result<(), StoreError>
 }
 
 fn commit(connection: &Connection, busy_until: Instant) -> Result<(), StoreError> {
-    let committed =
-        patiently(busy_until, || connection.prepare_cached("COMMIT").and_then(|mut statement| statement.execute([])));
+    let committed = failpoints::before_commit()
+        .and_then(|()| {
+            patiently(busy_until, || connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([])))
+        })
+        .and_then(|()| failpoints::after_commit());
     committed.map_err(|error| {
         roll_back(connection);
         from_sqlite("the commit failed", error)

@@ -10,6 +10,8 @@ use retry_runtime::observe::Notice;
 
 use super::{Worker, batch, until};
 use crate::config::Access;
+use crate::error::from_sqlite;
+use crate::failpoints;
 use crate::park::{Origin, park};
 use crate::rows::Tx;
 use crate::{claim, counters};
@@ -220,7 +222,10 @@ impl Worker {
             if closing {
                 return Err(StoreError::new(StoreErrorKind::Closed, "the store is being closed"));
             }
-            let taken = self.take_in(&batch, &mut broken);
+            let taken = self.take_in(&batch, &mut broken).and_then(|()| {
+                // Durable, and its file still waits.
+                failpoints::hit("import.before_done").map_err(|error| from_sqlite("the import was cut short", error))
+            });
             let waiting = self.shared.queue.take(super::BATCH, Some(Duration::ZERO));
             self.now = self.clock.now();
             self.extend_leases(self.now);

@@ -35,6 +35,10 @@ pub(super) struct Told {
     /// How often an operator was about to take its lease away.
     pub(super) forced: u64,
     pub(super) restored: u64,
+    pub(super) discarded: u64,
+    pub(super) resolved: u64,
+    /// The marks of edits.
+    pub(super) edits: BTreeSet<String>,
 }
 
 #[derive(Debug, Default)]
@@ -80,6 +84,9 @@ impl Evidence {
             Event::Wrong => self.contradictions.push(format!("letter {id}, fence {number}: {text}")),
             Event::Forcing => self.letters.entry(id).or_default().forced += 1,
             Event::Restoring => self.letters.entry(id).or_default().restored += 1,
+            Event::Discarding => self.letters.entry(id).or_default().discarded += 1,
+            Event::Resolving => self.letters.entry(id).or_default().resolved += 1,
+            Event::Editing => drop(self.letters.entry(id).or_default().edits.insert(text)),
             Event::Claimed
             | Event::Extending
             | Event::Ran

@@ -1,5 +1,6 @@
 //! What the author of a store provides.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
@@ -50,9 +51,16 @@ pub trait Harness {
 
     /// Changes the command of one life of a worker process: a failpoint in its environment, for example. Says whether it is
     /// to end itself: it is left more time then, and counted by the NAME that it says on stderr in a line `died at NAME`.
-    fn arm(&self, command: &mut Command, dice: &mut Dice) -> bool {
-        let _ = (command, dice);
+    /// `killed` is how many did so far, by name.
+    fn arm(&self, command: &mut Command, place: &Path, killed: &BTreeMap<String, u64>, dice: &mut Dice) -> bool {
+        let _ = (command, place, killed, dice);
         false
+    }
+
+    /// Whether enough lives ended where they should have. If not, the run goes on, to twice as many kills as planned at most.
+    fn is_enough(&self, killed: &BTreeMap<String, u64>) -> bool {
+        let _ = killed;
+        true
     }
 
     /// A worker was killed. Tasks have no process that could take along what it had not yet made durable: a store that is to

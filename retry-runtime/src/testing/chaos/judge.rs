@@ -8,11 +8,11 @@ use super::evidence::Evidence;
 use super::harness::Harness;
 use super::plan::Fault;
 use super::report::Report;
-use super::{trial, witness};
+use super::{audit, trial, witness};
 use crate::dead_letter::executor::block_on;
 use crate::dead_letter::{
-    Actor, Aggregate, DeadLetterStore, Filter, GroupKey, LetterRow, LetterState, Order, PageRequest, StoreClock,
-    Summary, to_millis,
+    Actor, Aggregate, DeadLetterStore, EventQuery, EventRecord, Filter, GroupKey, LetterRow, LetterState, Order,
+    PageRequest, StoreClock, Summary, to_millis,
 };
 use crate::error::StoreError;
 
@@ -46,6 +46,7 @@ fn hear<H: Harness>(
     let stuck = nothing_is_stuck(store)?;
     report.broken.extend(stuck);
     let rows = all(store)?;
+    let events = events(store)?;
     let mut known: BTreeMap<String, String> = BTreeMap::new();
     for row in &rows {
         let detail = done("show a letter", store.get(row.letter_id.clone()))?;
@@ -53,6 +54,7 @@ fn hear<H: Harness>(
             report.broken.push(format!("D22: letter {} is listed and not there", row.letter_id));
             continue;
         };
+        report.broken.extend(audit::of_letter(&detail, events.get(&row.letter_id).map_or(&[][..], Vec::as_slice)));
         for park_id in trial::letter(&detail, &evidence, to_millis(clock.now()), report) {
             let before = known.insert(park_id.clone(), row.letter_id.clone());
             if before.is_some_and(|before| before != row.letter_id) {
@@ -85,6 +87,24 @@ fn all<S: DeadLetterStore>(store: &S) -> Result<Vec<LetterRow>, String> {
         after = page.next;
         if after.is_none() {
             return Ok(rows);
+        }
+    }
+}
+
+/// Everything that happened to each letter, the oldest first.
+fn events<S: DeadLetterStore>(store: &S) -> Result<BTreeMap<String, Vec<EventRecord>>, String> {
+    let (mut events, mut after) = (BTreeMap::<String, Vec<EventRecord>>::new(), None);
+    loop {
+        let query = EventQuery::all().oldest_first().limit(2_000).after(after);
+        let page = done("show events", store.events(query))?;
+        for event in page.events {
+            if let Some(letter_id) = event.letter_id.clone() {
+                events.entry(letter_id).or_default().push(event);
+            }
+        }
+        after = page.next;
+        if after.is_none() {
+            return Ok(events);
         }
     }
 }

@@ -40,6 +40,7 @@
 //! A failed run prints its seed: `CHAOS_SEED=7 cargo test the_test` makes the same choices again, which repeats the run
 //! exactly where workers are [tasks](Workers::Tasks), and about where they are processes.
 
+mod audit;
 mod dice;
 mod evidence;
 mod harness;

@@ -25,12 +25,15 @@ const PLACE: &str = "CHAOS_PLACE";
 /// A life that tells nothing for so long is stuck.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// So many kills between two faults, and during one.
-const QUIET: u64 = 8;
-const FAULTY: u64 = 6;
+/// So many kills between two faults, at most, and during one.
+const QUIET: u64 = 20;
+const FAULTY: u64 = 4;
 
 /// A life is killed after it has told so many bytes, at most.
 const TOLD: u64 = 12_000;
+
+/// And so many during a fault, and after it: most of it is that nothing works.
+const TOLD_IN_FAULT: u64 = 2_000;
 
 /// The life that this process is.
 pub(super) struct ThisLife {
@@ -104,12 +107,15 @@ struct Run<'a, H> {
     place: &'a Path,
     dice: Dice,
     killed: u64,
+    is_faulty: bool,
     report: &'a mut Report,
 }
 
 pub(super) fn run<H: Harness>(harness: &H, plan: &Plan, place: &Path, report: &mut Report) -> Result<(), String> {
-    let faults: Vec<_> = plan.faults.iter().copied().filter(|fault| harness.can(*fault, place)).collect();
-    let mut run = Run { harness, plan, place, dice: Dice::part(plan.seed, u64::MAX), killed: 0, report };
+    let of_others = plan.faults.iter().filter(|fault| !fault.is_of_workers());
+    let faults: Vec<_> = of_others.copied().filter(|fault| harness.can(*fault, place)).collect();
+    let mut run =
+        Run { harness, plan, place, dice: Dice::part(plan.seed, u64::MAX), killed: 0, is_faulty: false, report };
     let mut workers: Vec<Running> = Vec::new();
     let result = run.all_kills(&mut workers, &faults);
     for running in &mut workers {
@@ -130,12 +136,17 @@ impl<H: Harness> Run<'_, H> {
             workers.push(self.start(worker, 0)?);
         }
         let mut next = faults.iter().copied().cycle();
-        while self.killed < self.plan.kills {
-            self.kill_some(workers, QUIET)?;
-            let Some(fault) = next.next().filter(|_| self.killed < self.plan.kills) else { continue };
+        while !self.is_over() {
+            self.kill_some(workers, QUIET.min(self.plan.kills / 5 + 1))?;
+            let Some(fault) = next.next().filter(|_| !self.is_over()) else { continue };
             self.harness.begin(fault, self.place).map_err(|why| format!("{fault} cannot be inflicted: {why}"))?;
             *self.report.inflicted.entry(fault).or_default() += 1;
+            self.is_faulty = true;
+            hurry(workers);
             let killed = self.kill_some(workers, FAULTY);
+            self.is_faulty = false;
+            // A store that takes its time to find out that the fault is over does not use up the run.
+            hurry(workers);
             if fault == Fault::Corruption {
                 for (worker, running) in workers.iter_mut().enumerate() {
                     self.kill(worker, running)?;
@@ -152,10 +163,15 @@ impl<H: Harness> Run<'_, H> {
         Ok(())
     }
 
+    fn is_over(&self) -> bool {
+        let most = self.plan.kills.saturating_mul(2);
+        self.killed >= self.plan.kills && (self.killed >= most || self.harness.is_enough(&self.report.kills))
+    }
+
     /// Until so many more were killed.
     fn kill_some(&mut self, workers: &mut [Running], n: u64) -> Result<(), String> {
-        let goal = (self.killed + n).min(self.plan.kills);
-        while self.killed < goal {
+        let goal = self.killed + n;
+        while self.killed < goal && !self.is_over() {
             let mut quiet = true;
             for (worker, running) in workers.iter_mut().enumerate() {
                 if let Some(status) = running.child.try_wait().map_err(|error| error.to_string())? {
@@ -182,8 +198,9 @@ impl<H: Harness> Run<'_, H> {
         command.env(LIFE, format!("{worker} {life} {} {}", self.plan.seed, self.plan.name)).env(PLACE, self.place);
         let stderr = File::create(self.stderr(worker, life)).map_err(|error| error.to_string())?;
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(stderr);
-        let armed = self.harness.arm(&mut command, &mut self.dice);
+        let armed = self.harness.arm(&mut command, self.place, &self.report.kills, &mut self.dice);
         let goal = self.dice.below(TOLD) * if armed { 3 } else { 1 };
+        let goal = if self.is_faulty { goal.min(TOLD_IN_FAULT) } else { goal };
         let child = command.spawn().map_err(|error| format!("a worker cannot be started: {error}"))?;
         Ok(Running { child, life, goal, told: 0, at: Instant::now() })
     }
@@ -212,6 +229,13 @@ impl<H: Harness> Run<'_, H> {
         // What lives have said matters only where a run fails, and then the last ones do.
         let _gone = std::fs::remove_file(path);
         Ok(())
+    }
+}
+
+/// Those that live now tell a little more, and are killed.
+fn hurry(workers: &mut [Running]) {
+    for running in workers {
+        running.goal = running.goal.min(running.told + TOLD_IN_FAULT);
     }
 }
 

@@ -39,6 +39,8 @@ pub struct Report {
     pub crashes: u64,
     /// Letters that were closed by a success and opened again by a new failure.
     pub reopened: u64,
+    /// Letters whose history was too long to be kept whole: of them less can be said.
+    pub cut: u64,
     /// Verbs that failed, and how often: outages show here.
     pub refused: BTreeMap<String, u64>,
     /// Where the witnesses' files are kept; only after a failed run.
@@ -90,7 +92,7 @@ impl fmt::Display for Report {
         }
         writeln!(
             f,
-            "  {} parkings accepted ({} spilled, {} outside the store now), {} claims, {} results, {} late, {} crashes, {} reopened",
+            "  {} parkings accepted ({} spilled, {} outside the store now), {} claims, {} results, {} late, {} crashes, {} reopened, {} histories cut",
             self.accepted,
             self.spilled,
             self.elsewhere,
@@ -98,7 +100,8 @@ impl fmt::Display for Report {
             self.results,
             self.late,
             self.crashes,
-            self.reopened
+            self.reopened,
+            self.cut
         )?;
         for (what, counts) in [("letters", &self.letters), ("refused", &self.refused)] {
             let counts: Vec<_> = counts.iter().map(|(name, n)| format!("{n} {name}")).collect();

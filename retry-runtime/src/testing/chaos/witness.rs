@@ -50,6 +50,12 @@ events! {
     Forcing = "forcing",
     /// An operator is about to park a closed letter again: letter id.
     Restoring = "restoring",
+    /// An operator is about to discard a letter: letter id.
+    Discarding = "discarding",
+    /// An operator is about to say that a letter was resolved: letter id.
+    Resolving = "resolving",
+    /// An operator is about to edit a payload: letter id, the mark of the edit.
+    Editing = "editing",
     /// A fault that workers bring about themselves: `lease` or `clock`.
     Met = "met",
     /// A verb failed: verb, error.

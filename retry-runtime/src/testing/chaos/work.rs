@@ -1,5 +1,6 @@
 //! One life of a worker: it parks, replays, and meddles like an operator, until it is killed.
 
+use std::fmt::Write;
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
@@ -12,10 +13,11 @@ use super::plan::{Fault, Plan};
 use super::witness::{Event, Witness};
 use crate::attempt::AttemptRecord;
 use crate::dead_letter::{
-    Actor, ClaimRequest, Claimed, DeadLetter, DeadLetterStore, Failure, Filter, Finish, LetterState, Order,
-    PageRequest, Parking, Payload, Release, ReplayOutcome, StoreClock, to_millis,
+    Actor, ClaimRequest, Claimed, DeadLetter, DeadLetterStore, Edit, Failure, Filter, Finish, LetterRow, LetterState,
+    Order, PageRequest, Parking, Payload, Release, ReplayOutcome, StoreClock, to_millis,
 };
 use crate::error::{StoreError, StoreErrorKind};
+use crate::id::Id;
 use crate::stop::StopReason;
 use crate::verdict::Disposition;
 
@@ -76,13 +78,13 @@ impl<'a, S: DeadLetterStore> Worker<'a, S> {
     }
 
     async fn act(&mut self) -> io::Result<()> {
-        match self.dice.below(24) {
+        match self.dice.below(26) {
             0..=8 => self.produce().await,
             9..=18 => self.replay().await,
             19 => self.reap().await,
             20 => self.force().await,
-            21 => self.restore().await,
-            22 => self.finish_late().await,
+            21..=23 => self.by_hand().await,
+            24 => self.finish_late().await,
             _ => {
                 self.jump()?;
                 self.pause().await;
@@ -122,7 +124,7 @@ impl<'a, S: DeadLetterStore> Worker<'a, S> {
         let kind = if job % 3 == 0 { KINDS[0] } else { KINDS[1] };
         let mut letter = DeadLetter::new(kind, StopReason::Exhausted, now);
         letter.job_id = Some(format!("job-{job}"));
-        letter.payload = Payload::Json(format!("{{\"job\":\"job-{job}\",\"sent\":\"{}\"}}", letter.park_id));
+        letter.payload = Payload::Json(payload(&format!("job-{job}"), &letter.park_id.to_string()));
         letter.disposition = Disposition::Retryable;
         letter.class = Some("rate_limit".to_owned());
         letter.code = Some(429);
@@ -260,29 +262,50 @@ impl<'a, S: DeadLetterStore> Worker<'a, S> {
 
     /// An operator takes a lease away.
     async fn force(&mut self) -> io::Result<()> {
-        let Some(id) = self.find(LetterState::Replaying).await? else { return Ok(()) };
+        let Some(LetterRow { letter_id: id, .. }) = self.find(LetterState::Replaying).await? else { return Ok(()) };
         self.tell(Event::Forcing, &id, 0, "-")?;
         let forced = self.store.release(id, Release::Forced, self.actor.clone()).await;
         self.step().await;
         self.heard("release", forced).map(drop)
     }
 
-    /// An operator gives an abandoned letter another chance.
-    async fn restore(&mut self) -> io::Result<()> {
-        let Some(id) = self.find(LetterState::Abandoned).await? else { return Ok(()) };
-        self.tell(Event::Restoring, &id, 0, "-")?;
-        let restored = self.store.restore(id, 2, self.actor.clone()).await;
+    /// An operator does something to one letter: mostly gives an abandoned one another chance.
+    async fn by_hand(&mut self) -> io::Result<()> {
+        let verb = self.dice.below(6);
+        let state = if verb < 3 { LetterState::Abandoned } else { LetterState::Parked };
+        let Some(row) = self.find(state).await? else { return Ok(()) };
+        let (id, actor) = (row.letter_id.clone(), self.actor.clone());
+        let done = match verb {
+            0..=2 => {
+                self.tell(Event::Restoring, &id, 0, "-")?;
+                self.store.restore(id, 2, actor).await.map(drop)
+            }
+            3 => {
+                self.tell(Event::Discarding, &id, 0, "-")?;
+                self.store.discard(id, actor).await.map(drop)
+            }
+            4 => {
+                self.tell(Event::Resolving, &id, 0, "-")?;
+                self.store.resolve(id, actor).await.map(drop)
+            }
+            _ => {
+                let mark = Id::new(self.clock.now()).to_string();
+                self.tell(Event::Editing, &id, 0, &mark)?;
+                let edit = Edit::new(id, row.payload_revision, payload(&row.job_id, &mark));
+                self.store.edit(edit, actor).await.map(drop)
+            }
+        };
         self.step().await;
-        self.heard("restore", restored).map(drop)
+        self.heard("by_hand", done).map(drop)
     }
 
-    async fn find(&mut self, state: LetterState) -> io::Result<Option<String>> {
+    async fn find(&mut self, state: LetterState) -> io::Result<Option<LetterRow>> {
         let mut filter = Filter::all();
         filter.states = vec![state];
         let page = self.store.list(filter, PageRequest::first(Order::NewestFirst, 20)).await;
         self.step().await;
         let rows = self.heard("list", page)?.map(|page| page.rows).unwrap_or_default();
-        Ok(self.dice.pick(&rows).map(|row| row.letter_id.clone()))
+        Ok(self.dice.pick(&rows).cloned())
     }
 
     /// A verb's value. What it says no with is told; what is only late is no news.
@@ -329,6 +352,19 @@ impl<'a, S: DeadLetterStore> Worker<'a, S> {
             Pace::Process { .. } => std::thread::sleep(Duration::from_millis(3)),
         }
     }
+}
+
+/// The payload of a parking: one in 16 is large, and does not compress well.
+pub(super) fn payload(job: &str, park_id: &str) -> String {
+    let mut seed = park_id.bytes().fold(0_u64, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte.into()));
+    let words = if seed % 16 == 0 { 5_000 } else { 2 };
+    let mut text = format!("{{\"job\":\"{job}\",\"sent\":\"{park_id}\",\"filler\":\"");
+    for _ in 0..words {
+        seed = seed.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
+        // Writing to a text does not fail.
+        let _written = write!(text, "{seed:016x}");
+    }
+    text + "\"}"
 }
 
 /// How far clocks jump, in milliseconds, for a lease of so many.
