@@ -83,6 +83,65 @@ fn settings_that_contradict_each_other() {
     }
 }
 
+// a class that no failure can have: what the constant cannot know is said at the first failure, once for a site
+#[test]
+fn a_class_that_no_failure_has() {
+    #[derive(Debug, Classify)]
+    enum Inner {
+        #[classify(retryable)]
+        Busy,
+        #[classify(status = 0)]
+        Status(u16),
+        #[classify(transparent)]
+        Again(Box<Outer>),
+    }
+    #[derive(Debug, Classify)]
+    enum Outer {
+        #[classify(transparent)]
+        Inner(Inner),
+        #[classify(permanent)]
+        Denied,
+        #[classify(transparent)]
+        No(No),
+    }
+    #[derive(Debug, Classify)]
+    enum Open {
+        #[classify(transparent)]
+        Io(std::io::Error),
+        #[classify(with = odd)]
+        Odd,
+    }
+    fn odd(_: &Open) -> Verdict {
+        Verdict::permanent("odd")
+    }
+    #[retry(
+        name = "misspelt class",
+        class(rate_limits, max_retries = 0),
+        class(rate_limit, max_retries = 0),
+        class(busy, max_retries = 0)
+    )]
+    fn known(error: Outer) -> Result<(), Outer> {
+        Err(match error {
+            Outer::Inner(Inner::Status(status)) => Outer::Inner(Inner::Status(status)),
+            _ => Outer::Denied,
+        })
+    }
+    #[retry(name = "open class", class(anything, max_retries = 0))]
+    fn open() -> Result<(), Open> {
+        Err(Open::Odd)
+    }
+    listen();
+    for error in [Outer::Denied, Outer::Inner(Inner::Status(429)), Outer::Inner(Inner::Busy), Outer::No(No)] {
+        assert!(known(error).is_err());
+    }
+    let _unused = (Outer::Inner(Inner::Again(Box::new(Outer::Denied))), Open::Io(std::io::Error::other("x")));
+    assert!(open().is_err());
+    let notice = only("unknown_class", "misspelt class");
+    assert!(notice.message.starts_with("`class(rate_limits, ..)` limits a class that no failure"), "{notice}");
+    assert!(notice.message.contains("busy, ") && notice.message.contains("rate_limit, "), "{notice}");
+    assert!(heard("unknown_class", "open class").is_empty(), "nobody knows what a function says");
+}
+
 // 11.5
 #[test]
 fn a_payload_or_a_job_id_that_cannot_be_written() {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use retry_runtime::testing::VirtualWaits;
-use retry_runtime::{Classify, Policy, Retry, RetryContext, StopReason, Unknown, retry, retrying};
+use retry_runtime::{ClassLimits, Classify, Policy, Retry, RetryContext, StopReason, Unknown, retry, retrying};
 use tokio::time::Instant;
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error, Classify)]
@@ -78,13 +78,14 @@ fn seen(outcome: Outcome, slept: Duration, script: &Script, context: &RetryConte
 }
 
 const DEADLINE: Duration = Duration::from_secs(40);
+const LIMITED: ClassLimits = ClassLimits::new().max_retries(3).base_delay(Duration::from_millis(700));
 
-#[retry(policy = policy, unknown = retry, deadline = "40s", idempotent = false, context = context)]
+#[retry(policy = policy, unknown = retry, deadline = "40s", idempotent = false, class(rate_limit, max_retries = 3, base_delay = "700ms"), context = context)]
 async fn by_attribute(context: &mut RetryContext, policy: &Policy, script: &Script) -> Outcome {
     script.next()
 }
 
-#[retry(policy = policy, unknown = retry, deadline = "40s", idempotent = false, context = context)]
+#[retry(policy = policy, unknown = retry, deadline = "40s", idempotent = false, class(rate_limit, max_retries = 3, base_delay = "700ms"), context = context)]
 fn by_attribute_blocking(context: &mut RetryContext, policy: &Policy, script: &Script) -> Outcome {
     script.next()
 }
@@ -104,21 +105,31 @@ fn every_face(policy: &Policy, outcomes: &[Outcome]) -> Vec<(&'static str, Seen)
     face("attribute, blocking", &mut |context, script| by_attribute_blocking(context, policy, script));
     face("retrying!", &mut |context, script| {
         runtime.block_on(async {
-            retrying!(policy = policy, unknown = retry, deadline = "40s", idempotent = false, context = context; async -> Outcome {
+            retrying!(policy = policy, unknown = retry, deadline = "40s", idempotent = false, class(rate_limit, max_retries = 3, base_delay = "700ms"), context = context; async -> Outcome {
                 script.next()
             })
         })
     });
     face(
         "retrying!, blocking",
-        &mut |context, script| retrying!(policy = policy, unknown = retry, deadline = "40s", idempotent = false, context = context; -> Outcome { script.next() }),
+        &mut |context, script| retrying!(policy = policy, unknown = retry, deadline = "40s", idempotent = false, class(rate_limit, max_retries = 3, base_delay = "700ms"), context = context; -> Outcome { script.next() }),
     );
     face("builder", &mut |context, script| {
-        let retry = Retry::new(policy).unknown(Unknown::Retry).deadline(DEADLINE).idempotent(false).context(context);
+        let retry = Retry::new(policy)
+            .unknown(Unknown::Retry)
+            .deadline(DEADLINE)
+            .idempotent(false)
+            .class("rate_limit", LIMITED)
+            .context(context);
         runtime.block_on(retry.run(|| async { script.next() }))
     });
     face("builder, blocking", &mut |context, script| {
-        let retry = Retry::new(policy).unknown(Unknown::Retry).deadline(DEADLINE).idempotent(false).context(context);
+        let retry = Retry::new(policy)
+            .unknown(Unknown::Retry)
+            .deadline(DEADLINE)
+            .idempotent(false)
+            .class("rate_limit", LIMITED)
+            .context(context);
         retry.run_blocking(|| script.next())
     });
     all
@@ -145,7 +156,9 @@ proptest! {
         let mut all = every_face(&policy, &outcomes);
         let (_, first) = all.remove(0);
         // 1.1
-        prop_assert!(first.calls as u64 <= u64::from(retries) + 1);
+        prop_assert!(first.calls as u64 <= u64::from(retries.max(3)) + 1);
+        let limited = first.history.iter().filter(|record| record.1 == "rate_limit").count();
+        prop_assert!(limited <= 4);
         // what may have been done is not done again
         let lost = outcomes.iter().position(|outcome| *outcome == Err(E::Lost)).map_or(usize::MAX, |at| at + 1);
         prop_assert!(first.calls <= lost);

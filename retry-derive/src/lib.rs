@@ -60,6 +60,7 @@ use proc_macro::TokenStream;
 /// | `jitter` | `none`, `full`, `equal`, `decorrelated`, or a duration to add uniformly; inside `max_delay` | `none` |
 /// | `max_retry_after` | longest server hint that is waited for; a longer one stops the call | `"2m"` |
 /// | `policy` | a `Policy` or `&Policy` instead of the keys above | |
+/// | `class(NAME, ..)` | the keys above (but `policy`), for failures of one class; may repeat | the call's |
 /// | `deadline` | limit over all attempts and waits, asked before each wait | none |
 /// | `attempt_timeout` | limit of one attempt (async); needs `E: From<Elapsed>` or `GaveUp<E>` | none |
 /// | `retry_on(PATTERN)`, `stop_on(PATTERN)` | errors retried, or never, whatever the classifier says; `stop_on` first | |
@@ -71,6 +72,7 @@ use proc_macro::TokenStream;
 /// | `dead_letter(sink, job_id, payload, model)` | parks the job on giving up | |
 /// | `ledger(store, key, scope, max_attempts, skipped)` | persisted attempts per key; a refused call returns `skipped` | 3 attempts |
 /// | `context` | a name: an argument `&mut RetryContext`, or a new one the body can read | |
+/// | `cancel` | a future (async): the call ends at once when it completes; needs `E: From<Refused>` or `GaveUp<E>` | none |
 /// | `clone(..)`, `share(..)` | arguments cloned for each attempt, or shared by all | |
 /// | `name` | the operation's name in letters and warnings | module path and function |
 /// | `sleep` | a path `fn(Duration) -> impl Future<Output = ()>` (async) | tokio's timer, which panics outside of a tokio runtime |
@@ -87,14 +89,28 @@ use proc_macro::TokenStream;
 /// required with `dead_letter` or `ledger` on a method, since two types' methods of one name would share their letters.
 ///
 /// The fallback runs once, after the attempts and before the letter, for every failure but a gone one; not when the call
-/// was cancelled or the ledger refused it. The ledger refuses what is ok, gone, at its cap, or not due yet; a refused call
+/// was cancelled or the ledger refused it, nor when the outcome is unknown and `idempotent = false`. The ledger refuses what is ok, gone, at its cap, or not due yet; a refused call
 /// neither falls back nor parks.
+///
+/// `class(rate_limit, max_retries = 5, base_delay = "10s")` gives the failures of one class numbers of their own; what it
+/// does not say is the call's. A class with a `max_retries` is counted by itself: so many of its failures are retried,
+/// whatever failed between them. The call's number counts all failures and holds for every class without one of its own. No
+/// call makes more attempts than the largest `max_retries` given allows. A class with a wait of its own grows it by its own
+/// failures, so that its first one waits its `base_delay`. The name is a word or a string. A misspelt one is a compile error
+/// where the derive knows all classes of the error (it shows when the function is built), and a warning at the first failure
+/// where some come from inner types or from rules.
 ///
 /// With `idempotent = false` a failure whose outcome is unknown ends the call: sent, then timed out or reset, it may have been
 /// done, and doing it twice would be wrong (a payment, a message). The classifier says so (`outcome_unknown`), and an attempt
 /// that ran into its `attempt_timeout` or the deadline always is such a failure. Neither `retry_on` nor the fallback repeats
 /// it; a dead letter is parked with the reason `outcome_unknown`. What failed before anything was done - a refused
 /// connection, a 429 - is retried as ever.
+///
+/// `cancel = token.cancelled()` takes any future. It is evaluated once and polled first: before each attempt, and beside
+/// every attempt and every wait. When it completes, the running attempt is dropped, or the wait ends, and the call is over:
+/// no fallback, but a dead letter with the attempts made so far, which is awaited. A call cancelled before its first attempt
+/// makes none, and is parked with 0. There is no error of the body to return then, so the error is made of a `Refused`,
+/// which tells of the last failure.
 ///
 /// Where the function has docs, a section `# Retries` with its schedule is added to them.
 ///

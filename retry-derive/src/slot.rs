@@ -6,6 +6,7 @@ use syn::Ident;
 use crate::diag::Diag;
 
 /// A value with the key it was given under; reports its own duplicates.
+#[derive(Clone)]
 pub(crate) struct Slot<T> {
     given: Option<(Ident, T)>,
 }
@@ -26,6 +27,14 @@ impl<T> Slot<T> {
             return;
         }
         self.given = Some((key.clone(), value));
+    }
+
+    /// This one where it is set, else the other.
+    pub(crate) fn or(&self, other: &Self) -> Self
+    where
+        T: Clone,
+    {
+        if self.is_set() { self.clone() } else { other.clone() }
     }
 
     pub(crate) fn get(&self) -> Option<&T> {

@@ -1,17 +1,23 @@
 //! The loop without a macro, around any closure.
 
-use std::future::Future;
+mod call;
+mod cancel;
+
+use std::cell::Cell;
+use std::future::{Future, IntoFuture, pending};
+use std::pin::pin;
 use std::time::Duration;
 
-use crate::__private::{
-    AsPolicy, At, AtRunTime, Recorder, Said, Session, Site, Timer, failed, sleep_blocking, succeeded, yield_once,
-};
+use self::call::{Call, Ended};
+use crate::__private::{AsPolicy, AtRunTime, Class, Recorder, Remember, Session, Site, Timer, cancelled};
 use crate::classify::Classify;
 use crate::context::RetryContext;
 use crate::engine::Unknown;
 use crate::gave_up::GaveUp;
-use crate::policy::Policy;
+use crate::policy::{ClassLimits, Policy};
 use crate::verdict::Verdict;
+
+pub use cancel::{CancelWith, Cancelled, FromRefusal, Never, Uncancelled};
 
 /// Retries a closure by a policy: the same engine as `#[retry]`, for code that is not a function of its own.
 ///
@@ -41,14 +47,16 @@ use crate::verdict::Verdict;
 /// ```
 #[derive(Debug)]
 #[must_use = "nothing runs until `run` or `run_blocking`"]
-pub struct Retry<'c, K = DerivedClassifier> {
+pub struct Retry<'c, K = DerivedClassifier, C = Uncancelled> {
     name: &'static str,
     policy: Policy,
     deadline: Option<Duration>,
     unknown: Unknown,
     idempotent: bool,
+    classes: Vec<Class>,
     context: Option<&'c mut RetryContext>,
     classifier: K,
+    cancel: C,
 }
 
 /// The classifier of a [`Retry`] that was given none: the error's own [`Classify`].
@@ -96,13 +104,15 @@ impl Retry<'static> {
             deadline: None,
             unknown: Unknown::Stop,
             idempotent: true,
+            classes: Vec::new(),
             context: None,
             classifier: DerivedClassifier,
+            cancel: pending(),
         }
     }
 }
 
-impl<'c, K> Retry<'c, K> {
+impl<'c, K, C> Retry<'c, K, C> {
     /// The operation's name, for warnings. Default: `retry`.
     pub const fn name(mut self, name: &'static str) -> Self {
         self.name = name;
@@ -130,16 +140,76 @@ impl<'c, K> Retry<'c, K> {
         self
     }
 
+    /// Other numbers for the failures of one class; may be repeated, the first of a name holds. See [`ClassLimits`] for how
+    /// they are counted.
+    ///
+    /// ```
+    /// use retry_runtime::{ClassLimits, Policy, Retry, Verdict};
+    ///
+    /// let once = ClassLimits::new().max_retries(0);
+    /// let mut calls = 0;
+    /// let _limited = Retry::new(Policy::new())
+    ///     .class("rate_limit", once)
+    ///     .classify(|_: &()| Verdict::retryable("rate_limit"))
+    ///     .run_blocking(|| {
+    ///         calls += 1;
+    ///         Err::<(), ()>(())
+    ///     });
+    /// assert_eq!(calls, 1);
+    /// ```
+    pub fn class(mut self, name: &'static str, limits: ClassLimits) -> Self {
+        self.classes.push(Class::new(name, limits));
+        self
+    }
+
     /// Records the call in a context that can be read afterwards.
-    pub fn context(self, context: &mut RetryContext) -> Retry<'_, K> {
-        let Self { name, policy, deadline, unknown, idempotent, context: _, classifier } = self;
-        Retry { name, policy, deadline, unknown, idempotent, context: Some(context), classifier }
+    pub fn context(self, context: &mut RetryContext) -> Retry<'_, K, C> {
+        let Self { name, policy, deadline, unknown, idempotent, classes, context: _, classifier, cancel } = self;
+        Retry { name, policy, deadline, unknown, idempotent, classes, context: Some(context), classifier, cancel }
     }
 
     /// Classifies errors by a function instead of their own `Classify`.
-    pub fn classify<E>(self, classifier: fn(&E) -> Verdict) -> Retry<'c, fn(&E) -> Verdict> {
-        let Self { name, policy, deadline, unknown, idempotent, context, classifier: _ } = self;
-        Retry { name, policy, deadline, unknown, idempotent, context, classifier }
+    pub fn classify<E>(self, classifier: fn(&E) -> Verdict) -> Retry<'c, fn(&E) -> Verdict, C> {
+        let Self { name, policy, deadline, unknown, idempotent, classes, context, classifier: _, cancel } = self;
+        Retry { name, policy, deadline, unknown, idempotent, classes, context, classifier, cancel }
+    }
+
+    /// Ends the call when `cancel` completes, at once: in the middle of an attempt, or of a wait. It is polled first, before
+    /// every attempt and beside it. The call then ends as [`Cancelled`](crate::StopReason::Cancelled), and the error is
+    /// made of a [`Refused`](crate::Refused), which tells of the last failure.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use retry_runtime::{Classify, Policy, Refused, Retry, StopReason};
+    ///
+    /// #[derive(Debug, Classify)]
+    /// enum E {
+    ///     #[classify(retryable)]
+    ///     Busy,
+    ///     #[classify(transparent)]
+    ///     Stopped(Refused),
+    /// }
+    ///
+    /// impl From<Refused> for E {
+    ///     fn from(refused: Refused) -> Self {
+    ///         Self::Stopped(refused)
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
+    /// let shutdown = tokio::time::sleep(Duration::from_secs(2));
+    /// let end = Retry::new(Policy::new()).cancel(shutdown).run(|| async { Err::<(), E>(E::Busy) }).await;
+    /// assert!(matches!(end, Err(E::Stopped(refused)) if refused.reason() == StopReason::Cancelled));
+    /// # }
+    /// ```
+    pub fn cancel<F: IntoFuture>(self, cancel: F) -> Retry<'c, K, impl Future<Output = Cancelled>> {
+        let Self { name, policy, deadline, unknown, idempotent, classes, context, classifier, cancel: _ } = self;
+        let cancel = cancel.into_future();
+        let cancel = async move {
+            cancel.await;
+            Cancelled
+        };
+        Retry { name, policy, deadline, unknown, idempotent, classes, context, classifier, cancel }
     }
 
     /// Runs the operation until it succeeds or gives up, waiting by tokio's timer.
@@ -156,6 +226,7 @@ impl<'c, K> Retry<'c, K> {
         K: Classifier<E>,
         F: FnMut() -> Fut,
         Fut: Future<Output = Result<T, E>>,
+        C: Future<Output: CancelWith<E>>,
     {
         self.run_with(tokio::time::sleep, operation).await
     }
@@ -171,9 +242,14 @@ impl<'c, K> Retry<'c, K> {
         Fut: Future<Output = Result<T, E>>,
         S: Fn(Duration) -> Wait,
         Wait: Future<Output = ()>,
+        C: Future<Output: CancelWith<E>>,
     {
-        let (mut call, mut record) = self.start();
-        call.drive(&mut record, sleep, operation).await
+        let (mut call, record, cancel) = self.start();
+        let mut record = Remember::when(<C::Output as CancelWith<E>>::CANCELS, record);
+        match call.drive(&mut record, sleep, operation, pin!(cancel)).await {
+            Ended::Outcome(outcome) => outcome,
+            Ended::Cancelled(with) => Err(with.error(cancelled(&mut record))),
+        }
     }
 
     /// Runs the operation and reports a failure in full.
@@ -189,46 +265,23 @@ impl<'c, K> Retry<'c, K> {
         K: Classifier<E>,
         F: FnMut() -> Fut,
         Fut: Future<Output = Result<T, E>>,
+        C: Future,
     {
         let mut own = RetryContext::new();
-        let (mut call, mut record) = self.start();
+        let (mut call, mut record, cancel) = self.start();
         if !matches!(record, AtRunTime::Context(_)) {
             record = AtRunTime::Context(&mut own);
         }
-        let outcome = call.drive(&mut record, tokio::time::sleep, operation).await;
-        outcome.map_err(|error| GaveUp::new(record.report(), Some(error), None))
-    }
-
-    /// Runs a blocking operation, sleeping on this thread between attempts.
-    ///
-    /// # Errors
-    /// The last error, as it is.
-    pub fn run_blocking<T, E>(self, operation: impl FnMut() -> Result<T, E>) -> Result<T, E>
-    where
-        K: Classifier<E>,
-    {
-        let (mut call, mut record) = self.start();
-        call.drive_blocking(&mut record, operation)
-    }
-
-    /// Runs a blocking operation and reports a failure in full.
-    ///
-    /// # Errors
-    /// [`GaveUp`], with the reason, the history and the last error.
-    pub fn run_blocking_reporting<T, E>(self, operation: impl FnMut() -> Result<T, E>) -> Result<T, GaveUp<E>>
-    where
-        K: Classifier<E>,
-    {
-        let mut own = RetryContext::new();
-        let (mut call, mut record) = self.start();
-        if !matches!(record, AtRunTime::Context(_)) {
-            record = AtRunTime::Context(&mut own);
+        match call.drive(&mut record, tokio::time::sleep, operation, pin!(cancel)).await {
+            Ended::Outcome(outcome) => outcome.map_err(|error| GaveUp::new(record.report(), Some(error), None)),
+            Ended::Cancelled(_) => {
+                let _told_by_the_report = cancelled(&mut record);
+                Err(GaveUp::new(record.report(), None, None))
+            }
         }
-        let outcome = call.drive_blocking(&mut record, operation);
-        outcome.map_err(|error| GaveUp::new(record.report(), Some(error), None))
     }
 
-    fn start(self) -> (Call<K>, AtRunTime<'c>) {
+    fn start(self) -> (Call<K>, AtRunTime<'c>, C) {
         let mut site = Site::new(self.name, self.policy);
         if let Some(deadline) = self.deadline {
             site = site.deadline(deadline);
@@ -244,77 +297,40 @@ impl<'c, K> Retry<'c, K> {
             (None, Some(_)) => AtRunTime::Timer(Timer::start_now()),
             (None, None) => AtRunTime::Nothing,
         };
-        (Call { site: site.checked(), session: Session::new(), classifier: self.classifier }, record)
+        let counts = self.classes.iter().map(|_| Cell::new(Session::new())).collect();
+        let Self { classes, classifier, cancel, .. } = self;
+        (Call { site: site.checked(), session: Session::new(), classes, counts, classifier }, record, cancel)
     }
 }
 
-/// One call of a [`Retry`].
-struct Call<K> {
-    site: Site,
-    session: Session,
-    classifier: K,
-}
-
-impl<K> Call<K> {
-    async fn drive<T, E, F, Fut, S, Wait>(
-        &mut self,
-        record: &mut AtRunTime<'_>,
-        sleep: S,
-        mut operation: F,
-    ) -> Result<T, E>
+/// What blocks its thread cannot be cancelled: these are there without [`Retry::cancel`] only.
+impl<K> Retry<'_, K> {
+    /// Runs a blocking operation, sleeping on this thread between attempts.
+    ///
+    /// # Errors
+    /// The last error, as it is.
+    pub fn run_blocking<T, E>(self, operation: impl FnMut() -> Result<T, E>) -> Result<T, E>
     where
         K: Classifier<E>,
-        F: FnMut() -> Fut,
-        Fut: Future<Output = Result<T, E>>,
-        S: Fn(Duration) -> Wait,
-        Wait: Future<Output = ()>,
     {
-        record.start();
-        loop {
-            record.attempt();
-            let wait = {
-                let outcome = operation().await;
-                match self.next(record, &outcome) {
-                    Some(wait) => wait,
-                    None => return outcome,
-                }
-            };
-            if wait.is_zero() {
-                yield_once().await;
-            } else {
-                sleep(wait).await;
-            }
-        }
+        let (mut call, mut record, _) = self.start();
+        call.drive_blocking(&mut record, operation)
     }
 
-    fn drive_blocking<T, E>(
-        &mut self,
-        record: &mut AtRunTime<'_>,
-        mut operation: impl FnMut() -> Result<T, E>,
-    ) -> Result<T, E>
+    /// Runs a blocking operation and reports a failure in full.
+    ///
+    /// # Errors
+    /// [`GaveUp`], with the reason, the history and the last error.
+    pub fn run_blocking_reporting<T, E>(self, operation: impl FnMut() -> Result<T, E>) -> Result<T, GaveUp<E>>
     where
         K: Classifier<E>,
     {
-        record.start();
-        loop {
-            record.attempt();
-            let wait = {
-                let outcome = operation();
-                match self.next(record, &outcome) {
-                    Some(wait) => wait,
-                    None => return outcome,
-                }
-            };
-            sleep_blocking(wait);
+        let mut own = RetryContext::new();
+        let (mut call, mut record, _) = self.start();
+        if !matches!(record, AtRunTime::Context(_)) {
+            record = AtRunTime::Context(&mut own);
         }
-    }
-
-    fn next<T, E>(&mut self, record: &mut AtRunTime<'_>, outcome: &Result<T, E>) -> Option<Duration>
-    where
-        K: Classifier<E>,
-    {
-        let Err(error) = outcome else { return succeeded(record) };
-        let (verdict, text) = (self.classifier.verdict(), self.classifier.text());
-        failed(&At::site(&self.site), &mut self.session, record, error, verdict, text, Said::Nothing)
+        let outcome = call.drive_blocking(&mut record, operation);
+        outcome.map_err(|error| GaveUp::new(record.report(), Some(error), None))
     }
 }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::policy::{Policy, Retries};
+use crate::policy::{ClassLimits, Policy, Retries};
 use crate::stop::StopReason;
 use crate::verdict::{Disposition, Verdict};
 
@@ -55,6 +55,11 @@ pub(crate) enum Knob {
     /// None: the failure itself decided.
     None,
     MaxRetries(u32),
+    /// That of one class.
+    ClassRetries {
+        class: &'static str,
+        max: u32,
+    },
     /// The deadline, and the wait it would have passed in.
     Deadline {
         limit: Duration,
@@ -75,6 +80,14 @@ impl Stop {
     pub(crate) const fn plain(reason: StopReason) -> Self {
         Self { reason, knob: Knob::None }
     }
+}
+
+/// The numbers of one class, where it has its own, and what the call counted of it.
+#[derive(Debug)]
+pub(crate) struct OfClass<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) limits: &'a ClassLimits,
+    pub(crate) counted: Session,
 }
 
 /// The state of one call: how many attempts failed, and the last delay.
@@ -102,10 +115,14 @@ impl Session {
         policy: &Policy,
         limits: Limits,
         verdict: &Verdict,
+        mut class: Option<&mut OfClass<'_>>,
         elapsed: &mut dyn FnMut() -> Duration,
         random: &mut dyn FnMut() -> u64,
     ) -> Step {
-        self.failures = self.failures.saturating_add(1);
+        self.fail();
+        if let Some(class) = &mut class {
+            class.counted.fail();
+        }
         // Before the disposition: a fallback after a permanent failure would do the work a second time as well.
         if verdict.outcome_unknown && !limits.idempotent && verdict.disposition != Disposition::Gone {
             return Step::Stop(Stop::plain(StopReason::OutcomeUnknown));
@@ -116,19 +133,24 @@ impl Session {
             (Disposition::Unknown, Unknown::Stop) => return Step::Stop(Stop::plain(StopReason::Unknown)),
             (Disposition::Retryable, _) | (Disposition::Unknown, Unknown::Retry) => {}
         }
-        if let Retries::Limited(max) = policy.retries() {
-            if self.failures > max {
-                return Step::Stop(Stop { reason: StopReason::Exhausted, knob: Knob::MaxRetries(max) });
-            }
+        if let Some(knob) = self.used_up(policy, class.as_deref()) {
+            return Step::Stop(Stop { reason: StopReason::Exhausted, knob });
         }
+        let of_class = class.as_ref().map(|class| class.limits.over(policy));
+        let policy = of_class.as_ref().unwrap_or(policy);
         if let Some(hint) = verdict.retry_after {
             let max = policy.get_max_retry_after();
             if hint > max {
                 return Step::Stop(Stop { reason: StopReason::HintTooLong, knob: Knob::Hint { hint, max } });
             }
         }
-        let own = policy.delay(self.failures - 1, self.previous.get(), random);
-        self.previous = Packed::of(own);
+        // a class with a wait of its own grows it by its own failures
+        let grown = match class {
+            Some(class) if class.limits.has_own_wait() => &mut class.counted,
+            _ => self,
+        };
+        let own = policy.delay(grown.failures - 1, grown.previous.get(), random);
+        grown.previous = Packed::of(own);
         let wait = match verdict.retry_after {
             Some(hint) => policy.hinted(own, hint, random),
             None => own,
@@ -139,6 +161,24 @@ impl Session {
             }
         }
         Step::Wait(wait)
+    }
+
+    /// Whether the retries are used up, by which setting. A class with a number of its own is counted by itself; all
+    /// failures together stay within the largest number that was given.
+    fn used_up(self, policy: &Policy, class: Option<&OfClass<'_>>) -> Option<Knob> {
+        let own = class.and_then(|class| class.limits.retries().map(|retries| (class, retries)));
+        let call = match (own, policy.retries()) {
+            (Some((class, Retries::Limited(max))), _) if class.counted.failures > max => {
+                return Some(Knob::ClassRetries { class: class.name, max });
+            }
+            (Some((_, Retries::Limited(own))), Retries::Limited(call)) => Retries::Limited(own.max(call)),
+            (Some((_, Retries::Forever)), _) => Retries::Forever,
+            (_, call) => call,
+        };
+        match call {
+            Retries::Limited(max) if self.failures > max => Some(Knob::MaxRetries(max)),
+            _ => None,
+        }
     }
 
     /// Counts a failed attempt that ends the call whatever the verdict.
@@ -174,7 +214,7 @@ mod tests {
     use crate::Jitter;
 
     fn judge(session: &mut Session, policy: &Policy, limits: Limits, verdict: Verdict, elapsed: Duration) -> Step {
-        session.judge(policy, limits, &verdict, &mut || elapsed, &mut || 0)
+        session.judge(policy, limits, &verdict, None, &mut || elapsed, &mut || 0)
     }
 
     const SLOW: Verdict = Verdict::retryable("timeout");
@@ -241,7 +281,7 @@ mod tests {
         let policy = Policy::new().max_retries(9).jitter(Jitter::Decorrelated);
         let mut session = Session::new();
         for wait in [3, 9, 27, 60, 60] {
-            let step = session.judge(&policy, Limits::default(), &SLOW, &mut || Duration::ZERO, &mut || u64::MAX);
+            let step = session.judge(&policy, Limits::default(), &SLOW, None, &mut || Duration::ZERO, &mut || u64::MAX);
             let Step::Wait(found) = step else { panic!("{step:?}") };
             // The wait before is kept in four bytes: rounded down by next to nothing.
             let off = Duration::from_secs(wait).saturating_sub(found);

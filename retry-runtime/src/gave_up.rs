@@ -88,6 +88,9 @@ impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.knob {
             Knob::MaxRetries(max) => write!(f, "{}: max_retries {max} used up", self.reason),
+            Knob::ClassRetries { class, max } => {
+                write!(f, "{}: max_retries {max} of class `{class}` used up", self.reason)
+            }
             Knob::Deadline { limit, wait } => {
                 write!(f, "deadline {limit:?} would pass during a wait of {wait:?}")
             }

@@ -1,5 +1,6 @@
 //! How often to retry, and how long to wait.
 
+mod class;
 mod error;
 mod plan;
 
@@ -9,6 +10,7 @@ use crate::backoff::Backoff;
 use crate::jitter::Jitter;
 use crate::nanos::uniform;
 
+pub use class::ClassLimits;
 pub use error::PolicyError;
 pub use plan::Plan;
 

@@ -56,6 +56,12 @@ impl Refused {
         Self { reason, detail: detail.into(), last: None }
     }
 
+    /// The same, with the last failed attempt.
+    pub(crate) fn after(mut self, last: Option<LastFailure>) -> Self {
+        self.last = last;
+        self
+    }
+
     /// Why the call was refused.
     pub const fn reason(&self) -> StopReason {
         self.reason

@@ -2,9 +2,9 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
-use syn::Member;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
+use syn::{ExprPath, Member};
 
 use super::generics::{bounds, head};
 use super::model::{Answer, Asked, Case, Details, Model, Role};
@@ -24,7 +24,8 @@ use super::tokens::{ours, repeated};
 pub(super) fn expand(model: &Model<'_>) -> TokenStream {
     let krate = &model.krate;
     let arms = model.cases.iter().map(|case| arm(model, case));
-    let head = head(model.input, krate, &bounds(model));
+    let head = head(model.input, &quote!(#krate::Classify), &bounds(model));
+    let classes = classes(model);
     quote! {
         #head {
             fn classify(&self) -> #krate::Verdict {
@@ -37,16 +38,67 @@ pub(super) fn expand(model: &Model<'_>) -> TokenStream {
                 #krate::__private::classify::Probe::new(self).__retry_describe()
             }
         }
+
+        #classes
     }
+}
+
+// Input:  enum E { #[classify(retryable)] Busy, #[classify(transparent)] Inner(T) }
+// Output: impl<T> ClassNames for E<T> {
+//             const OWN: Own = Own::open("E", &["busy"]);
+//             fn more(found: &mut Found) { found.inner(Known::of(FIELD)..); }
+//         }
+fn classes(model: &Model<'_>) -> TokenStream {
+    let krate = &model.krate;
+    let classify = quote!(#krate::__private::classify);
+    let mut names: Vec<&str> = Vec::new();
+    let mut more = TokenStream::new();
+    for case in &model.cases {
+        match &case.answer {
+            Answer::Fixed { class, .. } | Answer::Rules { class: Some(class), .. } => {
+                if !names.contains(&class.as_str()) {
+                    names.push(class);
+                }
+            }
+            Answer::Rules { rules, name, .. } => {
+                let (local, bound) = bound_rules(krate, rules.as_ref());
+                more.extend(quote!({ #bound found.rules(#local, #name); }));
+            }
+            Answer::Transparent(inner) => {
+                // the field tells its type by itself: named here, an unknown one would be reported twice
+                let head = variant_path(case);
+                let (member, name) = (repeated(inner.member.to_token_stream()), binding(inner));
+                more.extend(quote! {
+                    found.inner(#classify::Known::of(|this: &Self| match *this {
+                        Self #head { #member: ref #name, .. } => #name,
+                        _ => loop {},
+                    }).__retry_look());
+                });
+            }
+            Answer::With(_) => more.extend(quote!(found.anything();)),
+        }
+    }
+    let name = model.input.ident.unraw().to_string();
+    let head = head(model.input, &quote!(#classify::ClassNames), &[]);
+    if more.is_empty() {
+        return quote!(#head {
+            const OWN: #classify::Own = #classify::Own::closed(#name, &[#(#names),*]);
+        });
+    }
+    quote!(#head {
+        const OWN: #classify::Own = #classify::Own::open(#name, &[#(#names),*]);
+
+        fn more(found: &mut #classify::Found) {
+            use #classify::AnyClass as _;
+            #more
+        }
+    })
 }
 
 /// `Self::Variant { 0: ref status, .. } => verdict,`
 fn arm(model: &Model<'_>, case: &Case<'_>) -> TokenStream {
     let krate = &model.krate;
-    let head = case.variant.map(|variant| {
-        let variant = repeated(variant.to_token_stream());
-        quote!(::#variant)
-    });
+    let head = variant_path(case);
     let mut bound = Vec::new();
     let mut fields = TokenStream::new();
     for (_, asked) in case.asked() {
@@ -70,14 +122,9 @@ fn arm(model: &Model<'_>, case: &Case<'_>) -> TokenStream {
                 let message = read(krate, Role::Message, asked);
                 quote!(&#message)
             });
-            let (rules, span) = match rules {
-                Some(path) => (path.to_token_stream(), ours(path.span())),
-                None => (quote!(#krate::classify::StatusRules::HTTP), Span::call_site()),
-            };
-            let local = Ident::new("__retry_rules", span);
-            let rules = quote_spanned!(span=> &#rules);
+            let (local, bound) = bound_rules(krate, rules.as_ref());
             let verdict = quote! {{
-                let #local: &#krate::classify::StatusRules = #rules;
+                #bound
                 #krate::__private::classify::by_rules(#local, #status, #message, #name)
             }};
             let verdict = match class {
@@ -96,6 +143,26 @@ fn arm(model: &Model<'_>, case: &Case<'_>) -> TokenStream {
         }
     };
     quote!(Self #head { #fields .. } => #verdict,)
+}
+
+/// `::Variant`; nothing for a struct.
+fn variant_path(case: &Case<'_>) -> Option<TokenStream> {
+    case.variant.map(|variant| {
+        let variant = repeated(variant.to_token_stream());
+        quote!(::#variant)
+    })
+}
+
+/// `let rules: &StatusRules = &PATH;`, the same wherever it stands: a mistake in it is then reported once.
+fn bound_rules(krate: &TokenStream, rules: Option<&ExprPath>) -> (Ident, TokenStream) {
+    let (rules, span) = match rules {
+        Some(path) => (path.to_token_stream(), ours(path.span())),
+        None => (quote!(#krate::classify::StatusRules::HTTP), Span::call_site()),
+    };
+    let local = Ident::new("__retry_rules", span);
+    let rules = quote_spanned!(span=> &#rules);
+    let bound = quote!(let #local: &#krate::classify::StatusRules = #rules;);
+    (local, bound)
 }
 
 fn with_details(krate: &TokenStream, verdict: &TokenStream, details: &Details<'_>) -> TokenStream {

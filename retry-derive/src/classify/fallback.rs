@@ -12,7 +12,7 @@ use super::model::krate;
 // Output: impl Classify for Name { fn classify(&self) -> Verdict { Verdict::unknown("unclassified") } }
 pub(super) fn fallback(input: &DeriveInput, path: Option<&Path>) -> TokenStream {
     let krate = krate(path);
-    let head = head(input, &krate, &[]);
+    let head = head(input, &quote!(#krate::Classify), &[]);
     quote! {
         #head {
             fn classify(&self) -> #krate::Verdict {

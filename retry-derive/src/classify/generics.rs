@@ -9,7 +9,7 @@ use super::tokens::{mentions, repeated};
 
 // Input:  enum E<T: Debug = u8> where T: Copy { .. }, and the bounds `T: Classify`
 // Output: #[automatically_derived] impl<T: Debug> ::retry_runtime::Classify for E<T> where T: Copy, T: Classify
-pub(super) fn head(input: &DeriveInput, krate: &TokenStream, bounds: &[TokenStream]) -> TokenStream {
+pub(super) fn head(input: &DeriveInput, implemented: &TokenStream, bounds: &[TokenStream]) -> TokenStream {
     let generics = without_attributes(&input.generics);
     let (impl_generics, type_generics, _) = generics.split_for_impl();
     let written = generics.where_clause.iter().flat_map(|clause| &clause.predicates);
@@ -20,7 +20,7 @@ pub(super) fn head(input: &DeriveInput, krate: &TokenStream, bounds: &[TokenStre
         [impl_generics.to_token_stream(), type_generics.to_token_stream(), input.ident.to_token_stream()].map(repeated);
     quote! {
         #[automatically_derived]
-        impl #impl_generics #krate::Classify for #name #type_generics #where_clause
+        impl #impl_generics #implemented for #name #type_generics #where_clause
     }
 }
 

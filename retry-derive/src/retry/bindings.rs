@@ -6,6 +6,7 @@ use syn::Expr;
 
 use super::args::mixed_at;
 use super::expand::{Names, Target};
+use super::model::bound_name;
 use crate::value::first_span;
 
 /// A macro may hide a `?` or a `return`, which would leave the function before its first attempt. An expression with a
@@ -52,7 +53,7 @@ pub(super) fn bindings(target: &Target<'_>, names: &Names) -> TokenStream {
         .map(|binding| {
             let place = first_span(&binding.expr);
             let span = mixed_at(place);
-            let name = Ident::new(&format!("__retry_{}", binding.name), span);
+            let name = Ident::new(&bound_name(binding.class, binding.name), span);
             let expr = target.written(&binding.expr);
             let check = nothing_leaves(&expr, names, span);
             let ty = match binding.name {
@@ -70,6 +71,13 @@ pub(super) fn bindings(target: &Target<'_>, names: &Names) -> TokenStream {
                 // `&STATIC` is borrowed as it is: a borrow of the borrow would only make the future larger
                 "policy" if matches!(crate::value::bare(&binding.expr), Expr::Reference(_)) => {
                     return quote_spanned!(span=> #check let #name: &#krate::Policy = #expr;);
+                }
+                "cancel" => {
+                    let private = target.private_at(span);
+                    return quote_spanned! {span=>
+                        #check
+                        let mut #name = ::core::pin::pin!(#private::cancel_future(#expr));
+                    };
                 }
                 _ => TokenStream::new(),
             };

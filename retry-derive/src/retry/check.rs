@@ -8,10 +8,13 @@ use syn::{FnArg, Pat, ReturnType, Signature, Type};
 
 use super::args::{self, Arguments, SelfKind};
 use super::exits;
-use super::model::{Count, Function, Jitter, Options};
+use super::model::{Count, Function, Jitter, Numbers, Options};
 use super::patterns::alternatives;
 use super::table;
 use crate::diag::Diag;
+use crate::names;
+use crate::slot::Slot;
+use crate::value::Known;
 
 /// What the options are used on.
 pub(crate) struct Place<'a> {
@@ -24,6 +27,7 @@ pub(crate) struct Place<'a> {
 pub(crate) fn options(diag: &Diag, options: &Options, place: &Place<'_>) {
     policy_stands_alone(diag, options);
     forever_needs_an_end(diag, options);
+    classes_say_something(diag, options);
     delays_fit(diag, options);
     limits_fit(diag, options);
     asynchronous_only(diag, options, place);
@@ -122,29 +126,28 @@ fn policy_stands_alone(diag: &Diag, options: &Options) {
     if !options.policy.is_set() {
         return;
     }
-    let keys = [
-        options.max_retries.key(),
-        options.base_delay.key(),
-        options.max_delay.key(),
-        options.backoff.key(),
-        options.jitter.key(),
-        options.max_retry_after.key(),
-    ];
-    for key in keys.into_iter().flatten() {
+    for key in options.numbers.keys() {
         diag.error(key, format!("`{key}` cannot stand beside `policy`: a policy says it already"))
             .help("remove one of the two, or build the policy with the other value");
     }
 }
 
 fn forever_needs_an_end(diag: &Diag, options: &Options) {
-    if matches!(options.max_retries.get(), Some(Count::Forever)) {
-        let span = options.max_retries.key_span();
-        if !options.deadline.is_set() {
-            diag.error_at(span, "`max_retries = forever` needs a `deadline`: nothing else would end the call")
-                .help("add for example `deadline = \"1h\"`");
+    let call = &options.numbers;
+    for own in std::iter::once(call).chain(options.classes.iter().map(|class| &class.numbers)) {
+        if !matches!(own.max_retries.get(), Some(Count::Forever)) {
+            continue;
         }
-        if options.base_delay.get().and_then(super::super::value::Known::literal) == Some(Duration::ZERO) {
-            diag.error_at(options.base_delay.key_span(), "`max_retries = forever` with a zero `base_delay` would spin")
+        if !options.deadline.is_set() {
+            diag.error_at(
+                own.max_retries.key_span(),
+                "`max_retries = forever` needs a `deadline`: nothing else would end the call",
+            )
+            .help("add for example `deadline = \"1h\"`");
+        }
+        let base = own.base_delay.or(&call.base_delay);
+        if base.get().and_then(Known::literal) == Some(Duration::ZERO) {
+            diag.error_at(base.key_span(), "`max_retries = forever` with a zero `base_delay` would spin")
                 .help("write for example `base_delay = \"1s\"`");
         }
     }
@@ -152,39 +155,56 @@ fn forever_needs_an_end(diag: &Diag, options: &Options) {
 
 /// `max_delay` is not below `base_delay`, nor below an added jitter. 2.3
 fn delays_fit(diag: &Diag, options: &Options) {
-    const DEFAULT_BASE: Duration = Duration::from_secs(1);
-    const DEFAULT_MAX: Duration = Duration::from_secs(60);
-    if options.policy.is_set() {
-        return;
+    if !options.policy.is_set() {
+        delays_of(diag, &options.numbers, &options.numbers, Some(&DEFAULTS));
     }
-    let literal = |slot: &crate::slot::Slot<crate::value::Known<Duration>>, default| match slot.get() {
-        None => Some(default),
+    for class in &options.classes {
+        let all = class.numbers.over(&options.numbers);
+        let defaults = if options.policy.is_set() { None } else { Some(&DEFAULTS) };
+        delays_of(diag, &class.numbers, &all, defaults);
+    }
+}
+
+/// The defaults of `base_delay` and `max_delay`.
+const DEFAULTS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// `own` is what stands at this place, `all` what holds there. A mistake that does not involve `own` was reported already.
+fn delays_of(diag: &Diag, own: &Numbers, all: &Numbers, defaults: Option<&(Duration, Duration)>) {
+    let literal = |slot: &Slot<Known<Duration>>, default: Option<Duration>| match slot.get() {
+        None => default,
         Some(known) => known.literal(),
     };
-    let (Some(base), Some(max)) =
-        (literal(&options.base_delay, DEFAULT_BASE), literal(&options.max_delay, DEFAULT_MAX))
-    else {
-        return;
-    };
-    if max < base {
-        let (span, text) = match (options.max_delay.get(), options.base_delay.get()) {
-            (Some(given), None) => {
-                (given.span(), format!("`max_delay` {max:?} is shorter than the default `base_delay` of {base:?}"))
-            }
-            (None, Some(given)) => {
-                (given.span(), format!("`base_delay` {base:?} is longer than the default `max_delay` of {max:?}"))
-            }
-            (Some(given), _) => (given.span(), format!("`max_delay` {max:?} is shorter than `base_delay` {base:?}")),
-            (None, None) => return,
+    let base = literal(&all.base_delay, defaults.map(|(base, _)| *base));
+    let Some(max) = literal(&all.max_delay, defaults.map(|(_, max)| *max)) else { return };
+    if let Some(base) = base.filter(|base| max < *base) {
+        let (base_given, max_given) = (all.base_delay.is_set(), all.max_delay.is_set());
+        let text = match (max_given, base_given) {
+            (true, false) => format!("`max_delay` {max:?} is shorter than the default `base_delay` of {base:?}"),
+            (false, _) => format!("`base_delay` {base:?} is longer than the default `max_delay` of {max:?}"),
+            (true, true) => format!("`max_delay` {max:?} is shorter than `base_delay` {base:?}"),
         };
-        diag.error_at(span, text).help("`max_delay` is at least `base_delay`: change one of the two");
+        if let Some(given) = own.max_delay.get().or(own.base_delay.get()) {
+            diag.error_at(given.span(), text).help("`max_delay` is at least `base_delay`: change one of the two");
+        }
     }
-    if let Some(Jitter::Additive(added)) = options.jitter.get() {
-        if let Some(jitter) = added.literal() {
-            if jitter > max {
-                diag.error_at(added.span(), format!("`jitter` {jitter:?} is longer than `max_delay` {max:?}"))
+    if let Some(Jitter::Additive(added)) = all.jitter.get() {
+        if let Some(jitter) = added.literal().filter(|jitter| *jitter > max) {
+            let own_jitter = if own.jitter.is_set() { Some(added) } else { own.max_delay.get() };
+            if let Some(given) = own_jitter {
+                diag.error_at(given.span(), format!("`jitter` {jitter:?} is longer than `max_delay` {max:?}"))
                     .help("the random part always stays inside `max_delay`");
             }
+        }
+    }
+}
+
+/// A class has numbers of its own, or there is nothing to say about it.
+fn classes_say_something(diag: &Diag, options: &Options) {
+    for class in &options.classes {
+        if class.numbers.keys().next().is_none() && !class.broken {
+            let name = class.name.value();
+            diag.error(&class.name, format!("`class({name})` gives the class no numbers of its own"))
+                .help(format!("add one of {}", names::one_of(table::NUMBERS)));
         }
     }
 }
@@ -213,7 +233,7 @@ fn asynchronous_only(diag: &Diag, options: &Options, place: &Place<'_>) {
     if place.asynchronous {
         return;
     }
-    for key in [options.attempt_timeout.key(), options.sleep.key()].into_iter().flatten() {
+    for key in [options.attempt_timeout.key(), options.cancel.key(), options.sleep.key()].into_iter().flatten() {
         let known = table::key(&key.to_string());
         if known.is_some_and(|known| known.async_only) {
             let why = match key.to_string().as_str() {

@@ -7,7 +7,7 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::Attribute;
 
-use super::model::{Backoff, Count, Jitter, Options};
+use super::model::{Backoff, Count, Jitter, Numbers, Options};
 use crate::slot::Slot;
 use crate::value::Known;
 
@@ -30,7 +30,8 @@ fn text(options: &Options) -> String {
     if let Some(policy) = options.policy.get() {
         let _ = write!(text, " Retries by the policy `{}`.", policy.to_token_stream());
     } else {
-        let attempts = match options.max_retries.get() {
+        let numbers = &options.numbers;
+        let attempts = match numbers.max_retries.get() {
             None => "At most 3 attempts".to_owned(),
             Some(Count::Forever) => "Attempts without a limit in number".to_owned(),
             Some(Count::Limited(Known::Literal(0, _))) => "One attempt".to_owned(),
@@ -39,7 +40,12 @@ fn text(options: &Options) -> String {
                 format!("At most `{}` attempts after the first", expr.to_token_stream())
             }
         };
-        let _ = write!(text, " {attempts}.{}", waits(options));
+        let own = options.classes.iter().any(|class| class.numbers.max_retries.is_set());
+        let but = if own { ", but for the classes below" } else { "" };
+        let _ = write!(text, " {attempts}{but}.{}", waits(numbers));
+    }
+    for class in &options.classes {
+        let _ = write!(text, "\n {}", of_class(&class.name.value(), &class.numbers, options));
     }
     for (name, limit) in [("attempt_timeout", &options.attempt_timeout), ("deadline", &options.deadline)] {
         if let Some(limit) = limit.get() {
@@ -54,6 +60,9 @@ fn text(options: &Options) -> String {
     if options.idempotent.get() == Some(&false) {
         text.push_str("\n A failure that may have done the work all the same is not repeated.");
     }
+    if let Some(cancel) = options.cancel.get() {
+        let _ = write!(text, "\n Ends at once when `{}` completes.", cancel.to_token_stream());
+    }
     if options.fallback.is_set() {
         text.push_str("\n Then a fallback is tried once.");
     }
@@ -63,6 +72,31 @@ fn text(options: &Options) -> String {
     text
 }
 
+/// What holds for one class: its own count, and its waits where they are its own.
+fn of_class(name: &str, own: &Numbers, options: &Options) -> String {
+    let count = match own.max_retries.get() {
+        None => String::new(),
+        Some(Count::Forever) => " is retried without a limit in number".to_owned(),
+        Some(Count::Limited(Known::Literal(0, _))) => " is not retried".to_owned(),
+        Some(Count::Limited(Known::Literal(1, _))) => " is retried at most once".to_owned(),
+        Some(Count::Limited(Known::Literal(count, _))) => format!(" is retried at most {count} times"),
+        Some(Count::Limited(Known::Computed(expr))) => {
+            format!(" is retried at most `{}` times", expr.to_token_stream())
+        }
+    };
+    let own_waits = own.keys().any(|key| key != "max_retries" && key != "max_retry_after");
+    let waits = match (own_waits, options.policy.is_set()) {
+        (false, _) => String::new(),
+        (true, false) => waits(&own.over(&options.numbers)),
+        (true, true) => " It has waits of its own.".to_owned(),
+    };
+    if count.is_empty() {
+        format!("A failure of class `{name}`:{waits}")
+    } else {
+        format!("A failure of class `{name}`{count}.{waits}")
+    }
+}
+
 fn shown(value: &Known<Duration>) -> String {
     match value {
         Known::Literal(duration, _) => format!("{duration:?}"),
@@ -70,42 +104,42 @@ fn shown(value: &Known<Duration>) -> String {
     }
 }
 
-fn waits(options: &Options) -> String {
-    let count = match options.max_retries.get() {
+fn waits(numbers: &Numbers) -> String {
+    let count = match numbers.max_retries.get() {
         None => 2,
         Some(Count::Limited(Known::Literal(count, _))) => *count,
-        Some(Count::Limited(Known::Computed(_)) | Count::Forever) => return rule(options),
+        Some(Count::Limited(Known::Computed(_)) | Count::Forever) => return rule(numbers),
     };
     if count == 0 {
         return String::new();
     }
-    match schedule(options, count.min(LISTED)) {
+    match schedule(numbers, count.min(LISTED)) {
         Some(waits) => {
             let list: Vec<String> = waits.iter().map(|wait| format!("{wait:?}")).collect();
             let more = if count > LISTED { ", ..." } else { "" };
-            let jitter = jitter(options);
+            let jitter = jitter(numbers);
             let total = if count <= LISTED {
                 let total: Duration = waits.iter().sum();
-                format!(" In the worst case the waits add up to {:?}.", total + added(options, count))
+                format!(" In the worst case the waits add up to {:?}.", total + added(numbers, count))
             } else {
                 String::new()
             };
             format!(" Waits between them: {}{more}{jitter}.{total}", list.join(", "))
         }
-        None => rule(options),
+        None => rule(numbers),
     }
 }
 
 /// The most that an added jitter can add over all waits; the other kinds only take away.
-fn added(options: &Options, count: u32) -> Duration {
-    match options.jitter.get() {
+fn added(numbers: &Numbers, count: u32) -> Duration {
+    match numbers.jitter.get() {
         Some(Jitter::Additive(Known::Literal(added, _))) => added.saturating_mul(count),
         _ => Duration::ZERO,
     }
 }
 
-fn jitter(options: &Options) -> String {
-    match options.jitter.get() {
+fn jitter(numbers: &Numbers) -> String {
+    match numbers.jitter.get() {
         None | Some(Jitter::None) => String::new(),
         Some(Jitter::Full) => ", each with full jitter".to_owned(),
         Some(Jitter::Equal) => ", each with equal jitter".to_owned(),
@@ -114,23 +148,23 @@ fn jitter(options: &Options) -> String {
     }
 }
 
-fn rule(options: &Options) -> String {
-    let base = options.base_delay.get().map_or_else(|| "1s".to_owned(), shown);
-    let max = options.max_delay.get().map_or_else(|| "60s".to_owned(), shown);
-    format!(" Waits between them start at {base} and are at most {max}{}.", jitter(options))
+fn rule(numbers: &Numbers) -> String {
+    let base = numbers.base_delay.get().map_or_else(|| "1s".to_owned(), shown);
+    let max = numbers.max_delay.get().map_or_else(|| "60s".to_owned(), shown);
+    format!(" Waits between them start at {base} and are at most {max}{}.", jitter(numbers))
 }
 
-fn schedule(options: &Options, count: u32) -> Option<Vec<Duration>> {
+fn schedule(numbers: &Numbers, count: u32) -> Option<Vec<Duration>> {
     let literal = |slot: &Slot<Known<Duration>>, default| slot.get().map_or(Some(default), Known::literal);
-    let base = literal(&options.base_delay, Duration::from_secs(1))?;
-    let max = literal(&options.max_delay, Duration::from_secs(60))?;
-    if matches!(options.jitter.get(), Some(Jitter::Decorrelated)) {
+    let base = literal(&numbers.base_delay, Duration::from_secs(1))?;
+    let max = literal(&numbers.max_delay, Duration::from_secs(60))?;
+    if matches!(numbers.jitter.get(), Some(Jitter::Decorrelated)) {
         return None;
     }
     let (mut before, mut now) = (0_u32, 1_u32);
     let mut waits = Vec::new();
     for n in 0..count {
-        let wait = match options.backoff.get() {
+        let wait = match numbers.backoff.get() {
             None | Some(Backoff::Exponential(None)) => base.saturating_mul(2_u32.saturating_pow(n)),
             Some(Backoff::Exponential(Some(factor))) => {
                 let seconds = base.as_secs_f64() * factor.literal()?.powi(i32::try_from(n).ok()?);
@@ -148,4 +182,26 @@ fn schedule(options: &Options, count: u32) -> Option<Vec<Duration>> {
         waits.push(wait.min(max));
     }
     Some(waits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diag::Diag;
+    use crate::retry::parse;
+
+    #[test]
+    fn each_class_has_its_line() {
+        let diag = Diag::new();
+        let classes = quote!(class(rate_limit, max_retries = 4, base_delay = "10s"), class(timeout, max_retries = 0));
+        let options = parse::options(&diag, quote!(#classes, class(busy, jitter = full)));
+        assert!(diag.finish().is_none());
+        let lines = [
+            " At most 3 attempts, but for the classes below. Waits between them: 1s, 2s. In the worst case the waits add up to 3s.",
+            " A failure of class `rate_limit` is retried at most 4 times. Waits between them: 10s, 20s, 40s, 60s. In the worst case the waits add up to 130s.",
+            " A failure of class `timeout` is not retried.",
+            " A failure of class `busy`: Waits between them: 1s, 2s, each with full jitter. In the worst case the waits add up to 3s.",
+        ];
+        assert_eq!(text(&options), lines.join("\n"));
+    }
 }

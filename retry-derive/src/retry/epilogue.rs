@@ -177,7 +177,7 @@ fn around_ledger(target: &Target<'_>, names: &Names, ledger: &Ledger, inside: &T
         None => quote_spanned!(*span=> #private::Option::None),
     };
     let cap = match ledger.max_attempts.get() {
-        Some(cap) => known(cap, "max_attempts", *span, &mut false, ToTokens::to_token_stream),
+        Some(cap) => known(cap, "__retry_max_attempts", *span, &mut false, ToTokens::to_token_stream),
         None => quote_spanned!(*span=> 3_u32),
     };
     let job_id = match target.options.dead_letter.get().and_then(|letter| letter.job_id.get()) {

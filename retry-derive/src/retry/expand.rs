@@ -24,6 +24,7 @@ use syn::{Expr, Type};
 
 use super::args::{self, mixed_at};
 use super::bindings::bindings;
+use super::cancel;
 use super::epilogue;
 use super::model::Options;
 use super::patterns;
@@ -61,6 +62,8 @@ pub(crate) struct Names {
     pub(crate) shape: TokenStream,
     /// What builds the site where it is no constant.
     set_up: TokenStream,
+    /// What keeps the counts of each class, where there are classes.
+    counts: TokenStream,
     /// `&Site`. A constant is written where it is used: a local for it would live in the future.
     pub(crate) site: TokenStream,
     /// `At`
@@ -87,7 +90,7 @@ impl Target<'_> {
         paths(self.options, span).1
     }
 
-    fn has_epilogue(&self) -> bool {
+    pub(super) fn has_epilogue(&self) -> bool {
         let options = self.options;
         options.fallback.is_set() || options.dead_letter.is_set() || options.ledger.is_set()
     }
@@ -106,10 +109,15 @@ impl Target<'_> {
         let returns = quote_spanned!(span=> <#ret as #private::Returns<#marker>>);
         let (set_up, site) = site(self, span, &krate, &private);
         let shape = quote_spanned!(span=> __retry_shape);
+        let (counts, class_list) = self.classes(span, &krate, &private, &returns);
         let at = if self.options.policy.is_set() {
             quote_spanned!(span=> #private::At::with(#site, #private::AsPolicy::as_policy(__retry_policy)))
         } else {
             quote_spanned!(span=> #private::At::site(#site))
+        };
+        let at = match class_list {
+            Some(classes) => quote_spanned!(span=> #at.classes(#classes)),
+            None => at,
         };
         let classify = match self.options.classify.get() {
             // bound to its type first, so that a wrong one is an error about its signature
@@ -139,7 +147,7 @@ impl Target<'_> {
             Some(name) => (quote_spanned!(span=> &mut #name), quote_spanned!(span=> &#name)),
             None => (quote_spanned!(span=> &mut __retry_record), quote_spanned!(span=> &__retry_record)),
         };
-        Names { span, krate, private, returns, shape, set_up, site, at, classify, record_mut, record }
+        Names { span, krate, private, returns, shape, set_up, counts, site, at, classify, record_mut, record }
     }
 
     /// How the return type is recognised: by its own traits, or by what is written when E has none.
@@ -156,7 +164,7 @@ impl Target<'_> {
 /// The whole expression: its value is the function's.
 pub(crate) fn expand(target: &Target<'_>) -> TokenStream {
     let names = target.names();
-    let Names { span, private, returns, shape, set_up, record_mut, .. } = &names;
+    let Names { span, private, returns, shape, set_up, counts, record_mut, .. } = &names;
     let bindings = bindings(target, &names);
     let record = new_record(target, &names);
     let looped = attempts(target, &names);
@@ -164,6 +172,7 @@ pub(crate) fn expand(target: &Target<'_>) -> TokenStream {
     quote_spanned! {*span=>
         #bindings
         #set_up
+        #counts
         let #shape: #returns::Shape = #private::Shape::new();
         let mut __retry_session = #private::Session::new();
         #record
@@ -190,10 +199,19 @@ fn new_record(target: &Target<'_>, names: &Names) -> TokenStream {
         Some(_) if target.context_is_argument => TokenStream::new(),
         Some(name) => quote_spanned!(*span=> let mut #name = #krate::RetryContext::new();),
         None if target.has_epilogue() => quote_spanned!(*span=> let mut __retry_record = #krate::RetryContext::new();),
-        None if options.deadline.is_set() || target.is_limited() => {
-            quote_spanned!(*span=> let mut __retry_record = #private::timed(#shape);)
+        None => {
+            let timed = options.deadline.is_set() || target.is_limited();
+            let record = if timed {
+                quote_spanned!(*span=> #private::timed(#shape))
+            } else {
+                quote_spanned!(*span=> #private::light(#shape))
+            };
+            if options.cancel.is_set() {
+                quote_spanned!(*span=> let mut __retry_record = #private::Remember::always(#record);)
+            } else {
+                quote_spanned!(*span=> let mut __retry_record = #record;)
+            }
         }
-        None => quote_spanned!(*span=> let mut __retry_record = #private::light(#shape);),
     }
 }
 
@@ -201,7 +219,6 @@ fn new_record(target: &Target<'_>, names: &Names) -> TokenStream {
 fn attempts(target: &Target<'_>, names: &Names) -> TokenStream {
     let Names { span, private, shape, record_mut, record, .. } = names;
     let decision = decision(target, names);
-    let attempt = attempt(target, names);
     let left = if target.is_limited() {
         // where the error has no value for a time-out, the place to say so is the return type
         let at_type = mixed_at(first_span(target.output));
@@ -214,9 +231,13 @@ fn attempts(target: &Target<'_>, names: &Names) -> TokenStream {
         (false, true) => quote_spanned!(*span=> #private::end(#shape, #left, #record, #private::Option::None)),
         (false, false) => quote_spanned!(*span=> #private::finish(#shape, __retry_out, #record)),
     };
-    let wait = wait(target, names);
+    let cancelled = cancel::ends(target, names);
+    let wait = wait(target, names, &cancelled);
+    let before = cancel::before(target, names, &cancelled);
+    let attempt = attempt(target, names, &cancelled);
     quote_spanned! {*span=>
         loop {
+            #before
             #private::Recorder::attempt(#record_mut);
             let __retry_wait = {
                 #attempt
@@ -230,7 +251,7 @@ fn attempts(target: &Target<'_>, names: &Names) -> TokenStream {
 }
 
 /// `let __retry_out: OUT = ..;`
-fn attempt(target: &Target<'_>, names: &Names) -> TokenStream {
+fn attempt(target: &Target<'_>, names: &Names, cancelled: &TokenStream) -> TokenStream {
     let Names { span, krate, private, returns, record, site, .. } = names;
     let body_type = quote_spanned!(*span=> #returns::Body);
     let body = user_block(target, names, target.body, &target.before);
@@ -241,24 +262,36 @@ fn attempt(target: &Target<'_>, names: &Names) -> TokenStream {
         return quote_spanned!(*span=> let __retry_out: #body_type = #run;);
     }
     let future = quote_spanned!(place=> async #body);
-    if !target.is_limited() {
+    let limited = target.is_limited();
+    if !limited && !target.options.cancel.is_set() {
         return quote_spanned!(*span=> let __retry_out: #body_type = #future.await;);
     }
-    let sleep = sleep(target, names, "__retry_limit");
+    let mut out = quote_spanned!(*span=> #body_type);
+    let mut set_up = quote_spanned!(*span=> let mut __retry_attempt = ::core::pin::pin!(#future););
+    let mut poll = quote_spanned! {*span=>
+        ::core::future::Future::poll(::core::pin::Pin::as_mut(&mut __retry_attempt), __retry_cx)
+    };
+    let mut limit = TokenStream::new();
+    if limited {
+        let sleep = sleep(target, names, "__retry_limit");
+        limit = quote_spanned!(*span=> let __retry_limit = #private::attempt_limit(#site, #record););
+        out = quote_spanned!(*span=> ::core::result::Result<#body_type, #krate::Elapsed>);
+        set_up.extend(quote_spanned!(*span=> let mut __retry_timer = ::core::pin::pin!(#sleep);));
+        poll = quote_spanned! {*span=>
+            #private::poll_limited(
+                ::core::pin::Pin::as_mut(&mut __retry_attempt),
+                ::core::pin::Pin::as_mut(&mut __retry_timer),
+                __retry_limit,
+                __retry_cx,
+            )
+        };
+    }
+    let run = cancel::beside(target, names, &poll, cancelled);
     quote_spanned! {*span=>
-        let __retry_limit = #private::attempt_limit(#site, #record);
-        let __retry_out: ::core::result::Result<#body_type, #krate::Elapsed> = {
-            let mut __retry_attempt = ::core::pin::pin!(#future);
-            let mut __retry_timer = ::core::pin::pin!(#sleep);
-            ::core::future::poll_fn(|__retry_cx| {
-                #private::poll_limited(
-                    ::core::pin::Pin::as_mut(&mut __retry_attempt),
-                    ::core::pin::Pin::as_mut(&mut __retry_timer),
-                    __retry_limit,
-                    __retry_cx,
-                )
-            })
-            .await
+        #limit
+        let __retry_out: #out = {
+            #set_up
+            #run
         };
     }
 }
@@ -336,19 +369,26 @@ fn decision(target: &Target<'_>, names: &Names) -> TokenStream {
     }
 }
 
-fn wait(target: &Target<'_>, names: &Names) -> TokenStream {
+fn wait(target: &Target<'_>, names: &Names, cancelled: &TokenStream) -> TokenStream {
     let Names { span, private, .. } = names;
     if !target.asynchronous {
         return quote_spanned!(*span=> #private::sleep_blocking(__retry_wait););
     }
     let sleep = sleep(target, names, "__retry_wait");
     let at_sleep = target.options.sleep.get().map_or(*span, |path| mixed_at(first_span(path)));
-    let sleep = quote_spanned!(at_sleep=> #sleep.await);
+    let (yielded, slept) = if target.options.cancel.is_set() {
+        (
+            cancel::wait(target, names, &quote_spanned!(*span=> #private::yield_once()), cancelled),
+            cancel::wait(target, names, &sleep, cancelled),
+        )
+    } else {
+        (quote_spanned!(*span=> #private::yield_once().await), quote_spanned!(at_sleep=> #sleep.await))
+    };
     quote_spanned! {*span=>
         if #private::is_zero(__retry_wait) {
-            #private::yield_once().await;
+            #yielded;
         } else {
-            #sleep;
+            #slept;
         }
     }
 }

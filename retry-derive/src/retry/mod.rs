@@ -3,7 +3,9 @@
 mod args;
 mod bindings;
 mod boxed;
+mod cancel;
 mod check;
+mod classes;
 mod docs;
 mod epilogue;
 mod exits;

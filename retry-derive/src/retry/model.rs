@@ -21,12 +21,10 @@ pub(crate) struct Function {
 /// All options, each once, with the expressions in the order they were written.
 #[derive(Default)]
 pub(crate) struct Options {
-    pub(crate) max_retries: Slot<Count>,
-    pub(crate) base_delay: Slot<Known<Duration>>,
-    pub(crate) max_delay: Slot<Known<Duration>>,
-    pub(crate) backoff: Slot<Backoff>,
-    pub(crate) jitter: Slot<Jitter>,
-    pub(crate) max_retry_after: Slot<Known<Duration>>,
+    /// The count and wait keys of the call.
+    pub(crate) numbers: Numbers,
+    /// The same of one failure class each.
+    pub(crate) classes: Vec<Class>,
     pub(crate) deadline: Slot<Known<Duration>>,
     pub(crate) attempt_timeout: Slot<Known<Duration>>,
     pub(crate) retry_on: Slot<Vec<Case>>,
@@ -40,6 +38,7 @@ pub(crate) struct Options {
     pub(crate) dead_letter: Slot<DeadLetter>,
     pub(crate) ledger: Slot<Ledger>,
     pub(crate) context: Slot<Ident>,
+    pub(crate) cancel: Slot<Expr>,
     pub(crate) sleep: Slot<ExprPath>,
     pub(crate) clone: Slot<Vec<Ident>>,
     pub(crate) share: Slot<Vec<Ident>>,
@@ -49,10 +48,67 @@ pub(crate) struct Options {
     pub(crate) bindings: Vec<Binding>,
 }
 
+/// The count and wait keys.
+#[derive(Default)]
+pub(crate) struct Numbers {
+    pub(crate) max_retries: Slot<Count>,
+    pub(crate) base_delay: Slot<Known<Duration>>,
+    pub(crate) max_delay: Slot<Known<Duration>>,
+    pub(crate) backoff: Slot<Backoff>,
+    pub(crate) jitter: Slot<Jitter>,
+    pub(crate) max_retry_after: Slot<Known<Duration>>,
+}
+
+impl Numbers {
+    /// The keys that are given.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &Ident> {
+        [
+            self.max_retries.key(),
+            self.base_delay.key(),
+            self.max_delay.key(),
+            self.backoff.key(),
+            self.jitter.key(),
+            self.max_retry_after.key(),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    /// These, and where one is not given the other's.
+    pub(crate) fn over(&self, other: &Self) -> Self {
+        Self {
+            max_retries: self.max_retries.or(&other.max_retries),
+            base_delay: self.base_delay.or(&other.base_delay),
+            max_delay: self.max_delay.or(&other.max_delay),
+            backoff: self.backoff.or(&other.backoff),
+            jitter: self.jitter.or(&other.jitter),
+            max_retry_after: self.max_retry_after.or(&other.max_retry_after),
+        }
+    }
+}
+
+/// Other numbers for one failure class.
+pub(crate) struct Class {
+    pub(crate) name: LitStr,
+    pub(crate) numbers: Numbers,
+    /// A mistake in it was reported.
+    pub(crate) broken: bool,
+}
+
 /// `let __retry_<name> = &(expr);`
 pub(crate) struct Binding {
     pub(crate) name: &'static str,
+    /// Which class of `Options::classes` it belongs to.
+    pub(crate) class: Option<usize>,
     pub(crate) expr: Expr,
+}
+
+/// The name that an option's value is bound to.
+pub(crate) fn bound_name(class: Option<usize>, name: &str) -> String {
+    match class {
+        None => format!("__retry_{name}"),
+        Some(index) => format!("__retry_class{index}_{name}"),
+    }
 }
 
 #[derive(Clone)]
@@ -61,6 +117,7 @@ pub(crate) enum Count {
     Forever,
 }
 
+#[derive(Clone)]
 pub(crate) enum Backoff {
     Exponential(Option<Known<f64>>),
     Fixed,
@@ -70,6 +127,7 @@ pub(crate) enum Backoff {
     Custom,
 }
 
+#[derive(Clone)]
 pub(crate) enum Jitter {
     None,
     Full,

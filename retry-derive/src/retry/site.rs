@@ -5,7 +5,7 @@ use quote::{ToTokens, quote_spanned};
 
 use super::args::mixed_at;
 use super::expand::Target;
-use super::model::{Backoff, Count, Jitter, Options, Unknown};
+use super::model::{Backoff, Count, Jitter, Numbers, Unknown, bound_name};
 use crate::value::{Known, duration_tokens, first_span};
 
 /// A constant where every setting is a literal, else built by each call.
@@ -17,7 +17,8 @@ pub(super) fn site(
 ) -> (TokenStream, TokenStream) {
     let options = target.options;
     let mut literal = true;
-    let policy = policy(options, span, krate, &mut literal);
+    let policy = quote_spanned!(span=> #krate::Policy::new());
+    let policy = numbers(policy, &options.numbers, None, span, krate, &mut literal);
     let name = match options.name.get() {
         Some(name) => name.to_token_stream(),
         None => target.default_name.clone(),
@@ -26,8 +27,9 @@ pub(super) fn site(
     for (method, limit) in [("deadline", &options.deadline), ("attempt_timeout", &options.attempt_timeout)] {
         if let Some(limit) = limit.get() {
             let method = Ident::new(method, span);
-            let value =
-                known(limit, method.to_string().as_str(), span, &mut literal, |limit| duration_tokens(*limit, span));
+            let value = known(limit, &bound_name(None, &method.to_string()), span, &mut literal, |limit| {
+                duration_tokens(*limit, span)
+            });
             site = quote_spanned!(span=> #site.#method(#value));
         }
     }
@@ -44,33 +46,41 @@ pub(super) fn site(
     }
 }
 
-fn policy(options: &Options, span: Span, krate: &TokenStream, literal: &mut bool) -> TokenStream {
-    let mut policy = quote_spanned!(span=> #krate::Policy::new());
-    match options.max_retries.get() {
+/// A policy, or a class's limits, with the numbers that are given.
+pub(super) fn numbers(
+    mut policy: TokenStream,
+    numbers: &Numbers,
+    class: Option<usize>,
+    span: Span,
+    krate: &TokenStream,
+    literal: &mut bool,
+) -> TokenStream {
+    let name_of = |name: &str| bound_name(class, name);
+    match numbers.max_retries.get() {
         None => {}
         Some(Count::Forever) => policy = quote_spanned!(span=> #policy.forever()),
         Some(Count::Limited(count)) => {
-            let count = known(count, "max_retries", span, literal, ToTokens::to_token_stream);
+            let count = known(count, &name_of("max_retries"), span, literal, ToTokens::to_token_stream);
             policy = quote_spanned!(span=> #policy.max_retries(#count));
         }
     }
     let delays = [
-        ("base_delay", &options.base_delay),
-        ("max_delay", &options.max_delay),
-        ("max_retry_after", &options.max_retry_after),
+        ("base_delay", &numbers.base_delay),
+        ("max_delay", &numbers.max_delay),
+        ("max_retry_after", &numbers.max_retry_after),
     ];
     for (name, delay) in delays {
         if let Some(delay) = delay.get() {
-            let value = known(delay, name, span, literal, |delay| duration_tokens(*delay, span));
+            let value = known(delay, &name_of(name), span, literal, |delay| duration_tokens(*delay, span));
             let method = Ident::new(name, span);
             policy = quote_spanned!(span=> #policy.#method(#value));
         }
     }
-    if let Some(backoff) = options.backoff.get() {
+    if let Some(backoff) = numbers.backoff.get() {
         let backoff = match backoff {
             Backoff::Exponential(None) => quote_spanned!(span=> Exponential(2.0)),
             Backoff::Exponential(Some(factor)) => {
-                let factor = known(factor, "factor", span, literal, ToTokens::to_token_stream);
+                let factor = known(factor, &name_of("factor"), span, literal, ToTokens::to_token_stream);
                 quote_spanned!(span=> Exponential(#factor))
             }
             Backoff::Fixed => quote_spanned!(span=> Fixed),
@@ -78,19 +88,20 @@ fn policy(options: &Options, span: Span, krate: &TokenStream, literal: &mut bool
             Backoff::Fibonacci => quote_spanned!(span=> Fibonacci),
             Backoff::Custom => {
                 *literal = false;
-                quote_spanned!(span=> Custom(__retry_backoff))
+                let custom = Ident::new(&name_of("backoff"), span);
+                quote_spanned!(span=> Custom(#custom))
             }
         };
         policy = quote_spanned!(span=> #policy.backoff(#krate::Backoff::#backoff));
     }
-    if let Some(jitter) = options.jitter.get() {
+    if let Some(jitter) = numbers.jitter.get() {
         let jitter = match jitter {
             Jitter::None => quote_spanned!(span=> None),
             Jitter::Full => quote_spanned!(span=> Full),
             Jitter::Equal => quote_spanned!(span=> Equal),
             Jitter::Decorrelated => quote_spanned!(span=> Decorrelated),
             Jitter::Additive(added) => {
-                let added = known(added, "jitter", span, literal, |added| duration_tokens(*added, span));
+                let added = known(added, &name_of("jitter"), span, literal, |added| duration_tokens(*added, span));
                 quote_spanned!(span=> Additive(#added))
             }
         };
@@ -111,7 +122,7 @@ pub(crate) fn known<T>(
         Known::Literal(value, _) => write(value),
         Known::Computed(expr) => {
             *literal = false;
-            let name = Ident::new(&format!("__retry_{name}"), mixed_at(first_span(expr)));
+            let name = Ident::new(name, mixed_at(first_span(expr)));
             quote_spanned!(span=> *#name)
         }
     }

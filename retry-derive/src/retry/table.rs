@@ -49,6 +49,7 @@ pub(crate) const KEYS: &[Key] = &[
     value("backoff", "backoff = exponential(1.5)"),
     value("jitter", "jitter = full"),
     value("max_retry_after", "max_retry_after = \"2m\""),
+    list("class", "class(rate_limit, max_retries = 5, base_delay = \"10s\")"),
     value("deadline", "deadline = \"30s\""),
     value("attempt_timeout", "attempt_timeout = \"5s\"").async_only(),
     list("retry_on", "retry_on(ApiError::Busy)"),
@@ -62,6 +63,7 @@ pub(crate) const KEYS: &[Key] = &[
     list("dead_letter", "dead_letter(sink = dlq, job_id = &job.id, payload = job)"),
     list("ledger", "ledger(store = ledger, key = &url)"),
     value("context", "context = ctx"),
+    value("cancel", "cancel = token.cancelled()").async_only(),
     value("sleep", "sleep = path::to::sleep").async_only(),
     list("clone", "clone(body)").of_arguments(),
     list("share", "share(connection)").of_arguments(),
@@ -88,11 +90,17 @@ pub(crate) const SYNONYMS: &[(&str, &str)] = &[
     ("strategy", "did you mean `backoff`?"),
     ("factor", "did you mean `backoff = exponential(..)`?"),
     ("multiplier", "did you mean `backoff = exponential(..)`?"),
+    ("cancel_on", "did you mean `cancel`, with a future?"),
+    ("cancellation", "did you mean `cancel`, with a future?"),
+    ("shutdown", "did you mean `cancel`, with a future?"),
     ("dlq", "did you mean `dead_letter(..)`?"),
     ("operation", "did you mean `name`?"),
 ];
 
 const ATTEMPTS: &str = "did you mean `max_retries`, which counts the attempts after the first?";
+
+/// The count and wait keys: what `policy` stands for, and what `class(NAME, ..)` gives one class.
+pub(crate) const NUMBERS: &[&str] = &["max_retries", "base_delay", "max_delay", "backoff", "jitter", "max_retry_after"];
 
 /// The parts of `dead_letter(..)`, each `key = VALUE`.
 pub(crate) const DEAD_LETTER: &[&str] = &["sink", "job_id", "payload", "model"];

@@ -207,6 +207,17 @@ impl StatusRules {
         }
     }
 
+    /// Names every class that these rules give for some status or word, not each only once.
+    pub(crate) fn classes(&self, name: &mut dyn FnMut(&'static str)) {
+        for status in 0..=999 {
+            name(self.verdict(Some(status), "").class);
+        }
+        name(self.verdict(None, "").class);
+        for word in [self.permanent.words, self.gone.words, self.retryable.words].into_iter().flatten() {
+            name(word_class(word));
+        }
+    }
+
     /// The failure class of an HTTP status: `rate_limit` for 429, `timeout` for 408 and 504, `unavailable` for 503, ... A
     /// fixed set of names, so that metric labels stay bounded. Any status that is no HTTP failure is `unexpected_status`.
     pub const fn status_class(status: i64) -> &'static str {

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use crate::__private::classes::Classes;
 use crate::__private::record::{Hidden, Recorder};
 use crate::__private::site::Site;
 use crate::__private::text::MakeText;
@@ -20,19 +21,28 @@ use crate::verdict::{Disposition, Verdict};
 pub struct At<'a> {
     site: &'a Site,
     policy: &'a Policy,
+    classes: Option<Classes<'a>>,
 }
 
 impl<'a> At<'a> {
     /// A site with its own policy.
     #[inline]
     pub const fn site(site: &'a Site) -> Self {
-        Self { site, policy: site.policy() }
+        Self { site, policy: site.policy(), classes: None }
     }
 
     /// A site with another policy: `policy = EXPR`.
     #[inline]
     pub const fn with(site: &'a Site, policy: &'a Policy) -> Self {
-        Self { site, policy }
+        Self { site, policy, classes: None }
+    }
+
+    /// Other numbers for some classes.
+    #[inline]
+    #[must_use]
+    pub const fn classes(mut self, classes: Classes<'a>) -> Self {
+        self.classes = Some(classes);
+        self
     }
 }
 
@@ -145,7 +155,16 @@ pub fn attempt_limit<R: Recorder>(site: &Site, record: &R) -> Duration {
 }
 
 fn decide<R: Recorder>(at: &At<'_>, session: &mut Session, record: &mut R, verdict: &Verdict) -> Option<Duration> {
-    let step = session.judge(at.policy, at.site.limits(), verdict, &mut || record.elapsed(), &mut random::next_u64);
+    let mut own = at.classes.as_ref().and_then(|classes| {
+        classes.check_once(at.site.name(), at.policy);
+        classes.find(verdict.class)
+    });
+    let class = own.as_mut().map(|(class, _)| class);
+    let elapsed = &mut || record.elapsed();
+    let step = session.judge(at.policy, at.site.limits(), verdict, class, elapsed, &mut random::next_u64);
+    if let Some((class, count)) = own {
+        count.set(class.counted);
+    }
     match step {
         Step::Wait(wait) => {
             record.waiting(wait);

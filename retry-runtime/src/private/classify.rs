@@ -4,6 +4,7 @@ use std::fmt::{Debug, Display};
 use std::ops::Deref;
 use std::time::Duration;
 
+pub use crate::__private::class_names::{AnyClass, ClassNames, Found, Known, Own, class_is_known};
 use crate::classify::StatusRules;
 use crate::verdict::{Disposition, Verdict};
 

@@ -2,6 +2,9 @@
 //! macros are pinned to the runtime's exact version.
 
 mod call;
+mod cancel;
+mod class_names;
+mod classes;
 pub mod classify;
 mod fallback;
 mod ledger;
@@ -9,20 +12,24 @@ mod letter;
 mod record;
 mod returns;
 mod site;
+mod stand_in;
 mod text;
 mod wait;
 
 pub use call::{At, Said, attempt_limit, failed, names_a_value, rejected, succeeded, timed_out};
+pub use cancel::{Cancels, cancel_future, cancelled, is_cancelled, unless_cancelled};
+pub use classes::{Class, Classes, Counts};
 pub use fallback::{fallback_begins, fallback_failed, fallback_succeeded, falls_back};
 pub use ledger::{Entry, ledger_begin, ledger_end, ledger_ended, ledger_entry, ledger_key, ledger_wait};
 pub use letter::{job_id, letter, model, park, parked, parks, payload, wait_for};
 pub(crate) use record::AtRunTime;
-pub use record::{Context, NewRecorder, Recorder, Timer, context_mut, context_ref};
+pub use record::{Always, Context, NewRecorder, Recorder, Remember, Timer, Wanted, context_mut, context_ref};
 pub use returns::{
-    ByType, Fails, Fresh, FromElapsed, FromRefused, Own, Report, Returns, Shape, classifier, end, error_of, error_type,
-    failure, finish, leave, leave_limited, light, refuse, timed, value_of,
+    ByType, Fails, Fresh, Own, Report, Returns, Shape, classifier, end, error_of, error_type, failure, finish, leave,
+    leave_cancelled, leave_limited, light, refuse, timed, value_of,
 };
 pub use site::{AsPolicy, Site, as_policy};
+pub use stand_in::{FromCancelled, FromElapsed, FromRefused};
 pub use text::text_of;
 pub use wait::{Timed, is_zero, poll_limited, sleep, sleep_blocking, yield_once};
 

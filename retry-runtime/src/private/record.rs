@@ -2,9 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use crate::attempt::{MAX_MESSAGE, cut_middle};
 use crate::clock;
 use crate::context::RetryContext;
 use crate::engine::Stop;
+use crate::refused::LastFailure;
 use crate::verdict::Verdict;
 
 /// Takes what happens in a call. `()` takes nothing and costs nothing.
@@ -24,6 +26,10 @@ pub trait Recorder {
     /// The call ends.
     #[doc(hidden)]
     fn stopped(&mut self, stop: Hidden);
+    /// What is known of the last failed attempt.
+    fn last_failure(&self) -> Option<LastFailure> {
+        None
+    }
     /// A copy of the whole record, for the report.
     fn report(&self) -> RetryContext;
 }
@@ -171,8 +177,96 @@ impl Recorder for RetryContext {
     fn stopped(&mut self, stop: Hidden) {
         Self::stopped(self, stop.0);
     }
+    fn last_failure(&self) -> Option<LastFailure> {
+        self.last().map(|last| LastFailure {
+            class: last.class.clone().into_owned(),
+            code: last.code,
+            message: last.message.clone(),
+        })
+    }
     fn report(&self) -> RetryContext {
         self.clone()
+    }
+}
+
+/// Whether a [`Remember`] takes notes.
+pub trait Wanted {
+    fn wanted(&self) -> bool;
+}
+
+/// It does.
+#[derive(Debug)]
+pub struct Always;
+
+impl Wanted for Always {
+    #[inline]
+    fn wanted(&self) -> bool {
+        true
+    }
+}
+
+impl Wanted for bool {
+    fn wanted(&self) -> bool {
+        *self
+    }
+}
+
+/// Another recorder, and the last failure beside it: a cancelled call tells of it when its error value is gone.
+#[derive(Debug)]
+pub struct Remember<R, W = Always> {
+    recorder: R,
+    last: Option<Box<LastFailure>>,
+    wanted: W,
+}
+
+impl<R> Remember<R> {
+    #[inline]
+    pub const fn always(recorder: R) -> Self {
+        Self { recorder, last: None, wanted: Always }
+    }
+}
+
+impl<R> Remember<R, bool> {
+    pub(crate) const fn when(wanted: bool, recorder: R) -> Self {
+        Self { recorder, last: None, wanted }
+    }
+}
+
+impl<R: Recorder, W: Wanted> Recorder for Remember<R, W> {
+    #[inline]
+    fn wants_text(&self) -> bool {
+        self.wanted.wanted() || self.recorder.wants_text()
+    }
+    #[inline]
+    fn start(&mut self) {
+        self.recorder.start();
+    }
+    #[inline]
+    fn attempt(&mut self) {
+        self.recorder.attempt();
+    }
+    fn elapsed(&self) -> Duration {
+        self.recorder.elapsed()
+    }
+    fn failed(&mut self, verdict: &Verdict, text: &str) {
+        self.recorder.failed(verdict, text);
+        if self.wanted.wanted() {
+            let message = cut_middle(text, MAX_MESSAGE).into_owned();
+            self.last = Some(Box::new(LastFailure { class: verdict.class.to_owned(), code: verdict.code, message }));
+        }
+    }
+    fn waiting(&mut self, wait: Duration) {
+        self.recorder.waiting(wait);
+    }
+    #[inline]
+    fn stopped(&mut self, stop: Hidden) {
+        self.recorder.stopped(stop);
+    }
+    fn last_failure(&self) -> Option<LastFailure> {
+        self.last.as_deref().cloned().or_else(|| self.recorder.last_failure())
+    }
+    fn report(&self) -> RetryContext {
+        self.recorder.report()
     }
 }
 

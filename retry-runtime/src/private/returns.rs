@@ -12,6 +12,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use crate::__private::record::{NewRecorder, Recorder, Timer};
+use crate::__private::stand_in::{FromCancelled, FromElapsed, FromRefused};
 use crate::classify::Classify;
 use crate::context::RetryContext;
 use crate::dead_letter::Parking;
@@ -326,56 +327,18 @@ where
     R::pack(Err(R::failure(R::Error::from_refused(refused), record, None)))
 }
 
+/// What a cancelled call leaves.
+pub fn leave_cancelled<R, M>(_: Shape<R, M>, refused: Refused) -> Result<R::Value, R::Left>
+where
+    R: Returns<M>,
+    R::Error: FromCancelled<R::Left>,
+{
+    Err(R::Error::from_cancelled(refused))
+}
+
 /// The name of the body's error type.
 pub fn error_type<R: Returns<M>, M>(_: Shape<R, M>) -> &'static str {
     type_name::<R::Error>()
-}
-
-/// What is returned where the body gave no error value.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` has no value for an attempt that timed out",
-    label = "`attempt_timeout` needs `From<retry_runtime::Elapsed>` for the error",
-    note = "write `impl From<retry_runtime::Elapsed> for {Self}`, or return `Result<T, retry_runtime::GaveUp<{Self}>>`"
-)]
-pub trait FromElapsed<L> {
-    fn from_elapsed(elapsed: Elapsed) -> L;
-}
-
-#[diagnostic::do_not_recommend]
-impl<E: From<Elapsed>> FromElapsed<E> for E {
-    fn from_elapsed(elapsed: Elapsed) -> E {
-        elapsed.into()
-    }
-}
-
-impl<E> FromElapsed<Option<E>> for E {
-    fn from_elapsed(_: Elapsed) -> Option<E> {
-        None
-    }
-}
-
-/// What is returned where no attempt ran.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` has no value for a call that was refused",
-    label = "`ledger` without `skipped` needs `From<retry_runtime::Refused>` for the error",
-    note = "say what a refused call returns: `ledger(.., skipped = Ok(..))`",
-    note = "or write `impl From<retry_runtime::Refused> for {Self}`, or return `Result<T, retry_runtime::GaveUp<{Self}>>`"
-)]
-pub trait FromRefused<L> {
-    fn from_refused(refused: Refused) -> L;
-}
-
-#[diagnostic::do_not_recommend]
-impl<E: From<Refused>> FromRefused<E> for E {
-    fn from_refused(refused: Refused) -> E {
-        refused.into()
-    }
-}
-
-impl<E> FromRefused<Option<E>> for E {
-    fn from_refused(_: Refused) -> Option<E> {
-        None
-    }
 }
 
 /// An argument that each attempt gets afresh.

@@ -1,15 +1,17 @@
 //! Options written `key(..)`: patterns, names, and groups of keys.
 
 use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::punctuated::Punctuated;
-use syn::{Expr, Ident, Pat, Token};
+use syn::{Expr, Ident, LitStr, Pat, Token};
 
+use super::values::{Owner, number};
 use super::{bind_known, report, skip_to_comma, until_comma};
 use crate::diag::Diag;
 use crate::names::nearest;
-use crate::retry::model::{Binding, Case, DeadLetter, Ledger, Options};
+use crate::retry::model::{Binding, Case, Class, DeadLetter, Ledger, Numbers, Options};
 use crate::retry::table;
 use crate::value;
 
@@ -122,7 +124,7 @@ fn part(
 pub(super) fn dead_letter(diag: &Diag, options: &mut Options, group: &Ident, content: TokenStream) -> DeadLetter {
     let mut letter = DeadLetter::default();
     let whole = parts(diag, group, table::DEAD_LETTER, content, |name, key, expr| {
-        options.bindings.push(Binding { name, expr: expr.clone() });
+        options.bindings.push(Binding { name, class: None, expr: expr.clone() });
         match name {
             "sink" => letter.sink.set(diag, key, expr),
             "job_id" => letter.job_id.set(diag, key, expr),
@@ -140,7 +142,7 @@ pub(super) fn ledger(diag: &Diag, options: &mut Options, group: &Ident, content:
         "skipped" => ledger.skipped.set(diag, key, expr),
         "max_attempts" => {
             if let Some(count) = value::count(diag, "max_attempts", expr) {
-                bind_known(options, "max_attempts", &count);
+                bind_known(&mut options.bindings, None, "max_attempts", &count);
                 ledger.max_attempts.set(diag, key, count);
             }
         }
@@ -150,10 +152,64 @@ pub(super) fn ledger(diag: &Diag, options: &mut Options, group: &Ident, content:
                 "key" => ("key", &mut ledger.key),
                 _ => ("scope", &mut ledger.scope),
             };
-            options.bindings.push(Binding { name: binding, expr: expr.clone() });
+            options.bindings.push(Binding { name: binding, class: None, expr: expr.clone() });
             slot.set(diag, key, expr);
         }
     });
     ledger.broken = !whole;
     ledger
+}
+
+/// `class(NAME, key = VALUE, ..)`
+pub(super) fn class(diag: &Diag, options: &mut Options, group: &Ident, content: TokenStream) -> Option<Class> {
+    let index = options.classes.len();
+    let (name, rest) = class_name(diag, group, content)?;
+    if options.classes.iter().any(|other| other.name.value() == name.value()) {
+        diag.error(&name, format!("duplicate class `{}`: it is given more than once", name.value()))
+            .help("write all of its keys in one `class(..)`");
+    }
+    let mut numbers = Numbers::default();
+    let bindings = &mut options.bindings;
+    let mut read = true;
+    let whole = parts(diag, group, table::NUMBERS, rest, |_, key, expr| {
+        let mut owner = Owner { numbers: &mut numbers, bindings: &mut *bindings, class: Some(index) };
+        read &= number(diag, &mut owner, key, expr).is_some();
+    });
+    Some(Class { name, numbers, broken: !whole || !read })
+}
+
+/// The class, and what follows the comma behind it.
+fn class_name(diag: &Diag, group: &Ident, content: TokenStream) -> Option<(LitStr, TokenStream)> {
+    const FORM: &str = "`class(..)` begins with the name of a failure class";
+    const EXAMPLE: &str = "for example `class(rate_limit, max_retries = 5)`";
+    let parser = |input: ParseStream<'_>| {
+        let first = until_comma(input);
+        if !input.is_empty() {
+            input.parse::<Token![,]>()?;
+        }
+        Ok((first, input.parse::<TokenStream>()?))
+    };
+    let (first, rest) = report(diag, parser.parse2(content))?;
+    let name = match syn::parse2::<LitStr>(first.clone()) {
+        Ok(text) => text,
+        Err(_) => match Ident::parse_any.parse2(first.clone()) {
+            Ok(word) => {
+                let text = word.to_string();
+                LitStr::new(text.strip_prefix("r#").unwrap_or(&text), word.span())
+            }
+            Err(_) => {
+                let place = if first.is_empty() { group.to_token_stream() } else { first };
+                diag.error(place, FORM).help(EXAMPLE);
+                return None;
+            }
+        },
+    };
+    let value = name.value();
+    let plain = |letter: char| letter.is_alphanumeric() || "_-.".contains(letter);
+    if value.is_empty() || !value.chars().all(plain) {
+        diag.error(&name, format!("`{value}` is no class: it is a name, of letters, digits, `_`, `-` and `.`"))
+            .help(EXAMPLE);
+        return None;
+    }
+    Some((name, rest))
 }

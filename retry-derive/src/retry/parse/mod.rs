@@ -129,6 +129,10 @@ fn set_list(diag: &Diag, options: &mut Options, key: &Ident, example: &str, inpu
         "retry_ok" => options.retry_ok.set(diag, key, report_at(diag, key, groups::cases.parse2(content))?),
         "clone" => options.clone.set(diag, key, groups::arguments(diag, key, content)?),
         "share" => options.share.set(diag, key, groups::arguments(diag, key, content)?),
+        "class" => {
+            let class = groups::class(diag, options, key, content)?;
+            options.classes.push(class);
+        }
         "ledger" => {
             let ledger = groups::ledger(diag, options, key, content);
             options.ledger.set(diag, key, ledger);
@@ -142,9 +146,9 @@ fn set_list(diag: &Diag, options: &mut Options, key: &Ident, example: &str, inpu
 }
 
 /// Remembers an expression that each call computes.
-fn bind_known<T>(options: &mut Options, name: &'static str, value: &Known<T>) {
+fn bind_known<T>(bindings: &mut Vec<Binding>, class: Option<usize>, name: &'static str, value: &Known<T>) {
     if let Known::Computed(expr) = value {
-        options.bindings.push(Binding { name, expr: expr.clone() });
+        bindings.push(Binding { name, class, expr: expr.clone() });
     }
 }
 

@@ -6,8 +6,9 @@ use syn::{Expr, ExprPath, Ident, Lit};
 use super::{bind_known, report, single_ident, until_comma};
 use crate::diag::Diag;
 use crate::names::nearest;
-use crate::retry::model::{Backoff, Binding, Count, Jitter, Options, Unknown};
-use crate::value;
+use crate::retry::model::{Backoff, Binding, Count, Jitter, Numbers, Options, Unknown};
+use crate::retry::table;
+use crate::value::{self, Known};
 
 pub(super) fn set(diag: &Diag, options: &mut Options, key: &Ident, input: ParseStream<'_>) -> Option<()> {
     let name = key.to_string();
@@ -51,26 +52,10 @@ pub(super) fn set(diag: &Diag, options: &mut Options, key: &Ident, input: ParseS
                 }
             }
         }
-        "max_retries" => {
+        name if table::NUMBERS.contains(&name) => {
             let expr = report(diag, input.parse::<Expr>())?;
-            if single_ident(&expr).is_some_and(|word| word == "forever") {
-                options.max_retries.set(diag, key, Count::Forever);
-            } else if let Some(count) = value::count(diag, "max_retries", expr) {
-                bind_known(options, "max_retries", &count);
-                options.max_retries.set(diag, key, Count::Limited(count));
-            }
-        }
-        "backoff" => {
-            let expr = report(diag, input.parse::<Expr>())?;
-            if let Some(backoff) = backoff(diag, options, expr) {
-                options.backoff.set(diag, key, backoff);
-            }
-        }
-        "jitter" => {
-            let expr = report(diag, input.parse::<Expr>())?;
-            if let Some(jitter) = jitter(diag, options, expr) {
-                options.jitter.set(diag, key, jitter);
-            }
+            let Options { numbers, bindings, .. } = options;
+            let _reported = number(diag, &mut Owner { numbers, bindings, class: None }, key, expr);
         }
         "name" => {
             let expr = report(diag, input.parse::<Expr>())?;
@@ -80,8 +65,13 @@ pub(super) fn set(diag: &Diag, options: &mut Options, key: &Ident, input: ParseS
         }
         "policy" => {
             let expr = report(diag, input.parse::<Expr>())?;
-            options.bindings.push(Binding { name: "policy", expr: expr.clone() });
+            options.bindings.push(Binding { name: "policy", class: None, expr: expr.clone() });
             options.policy.set(diag, key, expr);
+        }
+        "cancel" => {
+            let expr = report(diag, input.parse::<Expr>())?;
+            options.bindings.push(Binding { name: "cancel", class: None, expr: expr.clone() });
+            options.cancel.set(diag, key, expr);
         }
         "fallback" => {
             let expr = report(diag, input.parse::<Expr>())?;
@@ -90,17 +80,61 @@ pub(super) fn set(diag: &Diag, options: &mut Options, key: &Ident, input: ParseS
         _ => {
             let expr = report(diag, input.parse::<Expr>())?;
             let (binding, slot) = match name.as_str() {
-                "base_delay" => ("base_delay", &mut options.base_delay),
-                "max_delay" => ("max_delay", &mut options.max_delay),
-                "max_retry_after" => ("max_retry_after", &mut options.max_retry_after),
                 "deadline" => ("deadline", &mut options.deadline),
                 _ => ("attempt_timeout", &mut options.attempt_timeout),
             };
             if let Some(duration) = value::duration(diag, binding, expr) {
-                let computed = duration.clone();
+                bind_known(&mut options.bindings, None, binding, &duration);
                 slot.set(diag, key, duration);
-                bind_known(options, binding, &computed);
             }
+        }
+    }
+    Some(())
+}
+
+/// Whose count and wait keys are read.
+pub(super) struct Owner<'a> {
+    pub(super) numbers: &'a mut Numbers,
+    pub(super) bindings: &'a mut Vec<Binding>,
+    pub(super) class: Option<usize>,
+}
+
+impl Owner<'_> {
+    fn bind<T>(&mut self, name: &'static str, value: &Known<T>) {
+        bind_known(self.bindings, self.class, name, value);
+    }
+}
+
+/// A count or wait key; `None` after a mistake.
+pub(super) fn number(diag: &Diag, owner: &mut Owner<'_>, key: &Ident, expr: Expr) -> Option<()> {
+    let name = key.to_string();
+    match name.as_str() {
+        "max_retries" => {
+            if single_ident(&expr).is_some_and(|word| word == "forever") {
+                owner.numbers.max_retries.set(diag, key, Count::Forever);
+            } else {
+                let count = value::count(diag, "max_retries", expr)?;
+                owner.bind("max_retries", &count);
+                owner.numbers.max_retries.set(diag, key, Count::Limited(count));
+            }
+        }
+        "backoff" => {
+            let backoff = backoff(diag, owner, expr)?;
+            owner.numbers.backoff.set(diag, key, backoff);
+        }
+        "jitter" => {
+            let jitter = jitter(diag, owner, expr)?;
+            owner.numbers.jitter.set(diag, key, jitter);
+        }
+        _ => {
+            let (binding, slot) = match name.as_str() {
+                "base_delay" => ("base_delay", &mut owner.numbers.base_delay),
+                "max_delay" => ("max_delay", &mut owner.numbers.max_delay),
+                _ => ("max_retry_after", &mut owner.numbers.max_retry_after),
+            };
+            let duration = value::duration(diag, binding, expr)?;
+            bind_known(owner.bindings, owner.class, binding, &duration);
+            slot.set(diag, key, duration);
         }
     }
     Some(())
@@ -120,7 +154,7 @@ fn path(diag: &Diag, input: ParseStream<'_>, key: &str) -> Option<ExprPath> {
     }
 }
 
-fn backoff(diag: &Diag, options: &mut Options, expr: Expr) -> Option<Backoff> {
+fn backoff(diag: &Diag, owner: &mut Owner<'_>, expr: Expr) -> Option<Backoff> {
     const WORDS: &[&str] = &["exponential", "fixed", "linear", "fibonacci"];
     if in_quotes(diag, "backoff", WORDS, &expr) {
         return None;
@@ -133,7 +167,7 @@ fn backoff(diag: &Diag, options: &mut Options, expr: Expr) -> Option<Backoff> {
                 return None;
             };
             let factor = value::factor(diag, first.clone())?;
-            bind_known(options, "factor", &factor);
+            owner.bind("factor", &factor);
             Some(Backoff::Exponential(Some(factor)))
         }
         Expr::Path(_) => match single_ident(&expr).map(|word| word.to_string()).as_deref() {
@@ -152,7 +186,7 @@ fn backoff(diag: &Diag, options: &mut Options, expr: Expr) -> Option<Backoff> {
                 None
             }
             _ => {
-                options.bindings.push(Binding { name: "backoff", expr });
+                owner.bindings.push(Binding { name: "backoff", class: owner.class, expr });
                 Some(Backoff::Custom)
             }
         },
@@ -166,7 +200,7 @@ fn backoff(diag: &Diag, options: &mut Options, expr: Expr) -> Option<Backoff> {
     }
 }
 
-fn jitter(diag: &Diag, options: &mut Options, expr: Expr) -> Option<Jitter> {
+fn jitter(diag: &Diag, owner: &mut Owner<'_>, expr: Expr) -> Option<Jitter> {
     const WORDS: &[&str] = &["none", "full", "equal", "decorrelated"];
     if in_quotes(diag, "jitter", WORDS, &expr) {
         return None;
@@ -186,7 +220,7 @@ fn jitter(diag: &Diag, options: &mut Options, expr: Expr) -> Option<Jitter> {
         }
         _ => {
             let added = value::duration(diag, "jitter", expr)?;
-            bind_known(options, "jitter", &added);
+            owner.bind("jitter", &added);
             Jitter::Additive(added)
         }
     })

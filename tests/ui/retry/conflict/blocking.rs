@@ -11,4 +11,9 @@ fn f() -> Result<u32, Busy> {
     Err(Busy)
 }
 
+#[retry(cancel = std::future::ready(()))]
+fn cancelled() -> Result<u32, Busy> {
+    Err(Busy)
+}
+
 fn main() {}

@@ -38,4 +38,9 @@ fn in_the_ledger(s: &u32) -> Result<u32, Busy> {
     Err(Busy)
 }
 
+#[retry(cancel = token().await)]
+async fn awaited() -> Result<u32, Busy> {
+    Err(Busy)
+}
+
 fn main() {}

@@ -5,11 +5,9 @@ use retry_runtime::{Classify, retry};
 struct Busy;
 
 #[retry(
-    class("rate_limit", max_retries = 9),
     budget = &BUDGET,
     breaker = &BREAKER,
     observer = &LOG,
-    cancel = token.cancelled(),
     nested = detect,
     dead_letter(sink = dlq, journal),
 )]

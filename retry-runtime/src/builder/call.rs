@@ -1,0 +1,120 @@
+//! The loops of the builder.
+
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::Duration;
+
+use super::Classifier;
+use crate::__private::{
+    At, AtRunTime, Class, Classes, Recorder, Said, Session, Site, failed, sleep_blocking, succeeded, yield_once,
+};
+
+/// How a call came to its end.
+pub(super) enum Ended<T, E, W> {
+    Outcome(Result<T, E>),
+    Cancelled(W),
+}
+
+/// One call of a [`Retry`](super::Retry).
+pub(super) struct Call<K> {
+    pub(super) site: Site,
+    pub(super) session: Session,
+    pub(super) classes: Vec<Class>,
+    pub(super) counts: Vec<Cell<Session>>,
+    pub(super) classifier: K,
+}
+
+impl<K> Call<K> {
+    pub(super) async fn drive<R, T, E, F, Fut, S, Wait, C>(
+        &mut self,
+        record: &mut R,
+        sleep: S,
+        mut operation: F,
+        mut cancel: Pin<&mut C>,
+    ) -> Ended<T, E, C::Output>
+    where
+        R: Recorder,
+        K: Classifier<E>,
+        F: FnMut() -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+        S: Fn(Duration) -> Wait,
+        Wait: Future<Output = ()>,
+        C: Future,
+    {
+        record.start();
+        loop {
+            if let Poll::Ready(with) = poll_fn(|cx| Poll::Ready(cancel.as_mut().poll(cx))).await {
+                return Ended::Cancelled(with);
+            }
+            record.attempt();
+            let wait = {
+                let outcome = match first_of(cancel.as_mut(), pin!(operation())).await {
+                    Ok(outcome) => outcome,
+                    Err(with) => return Ended::Cancelled(with),
+                };
+                match self.next(record, &outcome) {
+                    Some(wait) => wait,
+                    None => return Ended::Outcome(outcome),
+                }
+            };
+            let waited = if wait.is_zero() {
+                first_of(cancel.as_mut(), pin!(yield_once())).await
+            } else {
+                first_of(cancel.as_mut(), pin!(sleep(wait))).await
+            };
+            if let Err(with) = waited {
+                return Ended::Cancelled(with);
+            }
+        }
+    }
+
+    pub(super) fn drive_blocking<T, E>(
+        &mut self,
+        record: &mut AtRunTime<'_>,
+        mut operation: impl FnMut() -> Result<T, E>,
+    ) -> Result<T, E>
+    where
+        K: Classifier<E>,
+    {
+        record.start();
+        loop {
+            record.attempt();
+            let wait = {
+                let outcome = operation();
+                match self.next(record, &outcome) {
+                    Some(wait) => wait,
+                    None => return outcome,
+                }
+            };
+            sleep_blocking(wait);
+        }
+    }
+
+    fn next<R, T, E>(&mut self, record: &mut R, outcome: &Result<T, E>) -> Option<Duration>
+    where
+        R: Recorder,
+        K: Classifier<E>,
+    {
+        let Err(error) = outcome else { return succeeded(record) };
+        let (verdict, text) = (self.classifier.verdict(), self.classifier.text());
+        let mut at = At::site(&self.site);
+        if !self.classes.is_empty() {
+            at = at.classes(Classes::at_run_time(&self.classes, &self.counts));
+        }
+        failed(&at, &mut self.session, record, error, verdict, text, Said::Nothing)
+    }
+}
+
+/// The work's value, unless `cancel` completes first; that is polled first.
+async fn first_of<C: Future, W: Future>(
+    mut cancel: Pin<&mut C>,
+    mut work: Pin<&mut W>,
+) -> Result<W::Output, C::Output> {
+    poll_fn(|cx| match cancel.as_mut().poll(cx) {
+        Poll::Ready(with) => Poll::Ready(Err(with)),
+        Poll::Pending => work.as_mut().poll(cx).map(Ok),
+    })
+    .await
+}

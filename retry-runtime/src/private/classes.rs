@@ -1,0 +1,95 @@
+//! Other numbers for one failure class: the limits of a site, and what a call counts of them.
+
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use crate::__private::classify::Found;
+use crate::__private::site::warn_once;
+use crate::engine::{OfClass, Session};
+use crate::policy::{ClassLimits, Policy};
+
+/// One `class(NAME, ..)`.
+#[derive(Clone, Copy, Debug)]
+pub struct Class {
+    name: &'static str,
+    limits: ClassLimits,
+}
+
+impl Class {
+    #[inline]
+    pub const fn new(name: &'static str, limits: ClassLimits) -> Self {
+        Self { name, limits }
+    }
+}
+
+/// What one call counts: the failures of each class.
+#[derive(Debug)]
+pub struct Counts<const N: usize>([Cell<Session>; N]);
+
+impl<const N: usize> Counts<N> {
+    #[inline]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self([const { Cell::new(Session::new()) }; N])
+    }
+}
+
+impl<const N: usize> Default for Counts<N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The classes of a call with numbers of their own.
+#[derive(Clone, Copy, Debug)]
+pub struct Classes<'a> {
+    list: &'a [Class],
+    counts: &'a [Cell<Session>],
+    /// Names every class that the error type can give.
+    look: fn(&mut Found),
+}
+
+impl<'a> Classes<'a> {
+    #[inline]
+    pub const fn new<const N: usize>(list: &'a [Class; N], counts: &'a Counts<N>, look: fn(&mut Found)) -> Self {
+        Self { list, counts: &counts.0, look }
+    }
+
+    pub(crate) const fn at_run_time(list: &'a [Class], counts: &'a [Cell<Session>]) -> Self {
+        Self { list, counts, look: Found::anything }
+    }
+
+    /// The numbers of a class that has its own, with what was counted.
+    pub(crate) fn find(&self, class: &str) -> Option<(OfClass<'a>, &'a Cell<Session>)> {
+        let mut both = self.list.iter().zip(self.counts);
+        both.find(|(own, _)| own.name == class)
+            .map(|(own, count)| (OfClass { name: own.name, limits: &own.limits, counted: count.get() }, count))
+    }
+
+    /// Says once per site what is wrong with its classes: names that no failure has, numbers that contradict each other.
+    pub(crate) fn check_once(&self, site: &'static str, policy: &Policy) {
+        static CHECKED: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
+        if !CHECKED.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().insert(site) {
+            return;
+        }
+        for class in self.list {
+            if let Err(error) = class.limits.over(policy).validate() {
+                warn_once("misconfigured", site, &format!("class `{}`: {error}", class.name));
+            }
+        }
+        let mut found = Found::new();
+        (self.look)(&mut found);
+        if let Some(names) = found.every_class() {
+            let own = ["timeout", "rejected_value"];
+            for class in self.list.iter().filter(|class| !names.contains(&class.name) && !own.contains(&class.name)) {
+                let message = format!(
+                    "`class({}, ..)` limits a class that no failure of this call has; its classes are {}",
+                    class.name,
+                    names.join(", ")
+                );
+                warn_once("unknown_class", site, &message);
+            }
+        }
+    }
+}
