@@ -49,6 +49,10 @@ impl Outage {
     /// It failed: everything goes past it until a probe succeeds. Says whether that is news.
     pub(crate) fn failed(&mut self, because: &StoreError, now: SystemTime) -> bool {
         let since = self.down.as_ref().map_or(now, |down| down.since);
+        if self.down.is_none() {
+            // It worked until now: an alarm of hours ago is another one's.
+            let _quiet = self.alarm.is_news(None, now);
+        }
         let news = self.alarm.is_news(Some(0), now);
         self.is_said |= news;
         self.down = Some(Down { since, because: again(because), probe_at: now + PROBE_EVERY });
