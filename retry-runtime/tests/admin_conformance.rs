@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use retry_runtime::dead_letter::{
-    Actor, BoxFuture, ClaimRequest, DeadLetterStore, DueReport, ExportPage, ExportRequest, Failure, Finish, Imported,
-    LetterRecord, LetterState, MemoryStore, PruneReport, PruneRequest, ReplayOutcome, Retention, StoreAdmin,
+    Actor, BoxFuture, ClaimRequest, DeadLetterStore, DueReport, EraseReport, EraseRequest, ExportPage, ExportRequest,
+    Failure, Finish, Imported, LetterRecord, LetterState, MemoryStore, PruneReport, PruneRequest, ReplayOutcome,
+    Retention, StoreAdmin,
 };
 use retry_runtime::error::StoreError;
 use retry_runtime::id::Id;
@@ -31,6 +32,9 @@ enum Fault {
     ForgetsTheHistory,
     ForgetsEdits,
     TakesTheirWord,
+    ErasesNothing,
+    ErasesEveryKind,
+    NamesWhatItErased,
 }
 
 struct Faulty(Fault, Arc<MemoryStore>);
@@ -85,6 +89,22 @@ impl StoreAdmin for Faulty {
         })
     }
 
+    fn erase(&self, mut request: EraseRequest, actor: Actor) -> BoxFuture<'_, Result<EraseReport, StoreError>> {
+        Box::pin(async move {
+            match self.0 {
+                Fault::ErasesNothing => return Ok(EraseReport::default()),
+                Fault::ErasesEveryKind => request.kind = None,
+                _ => {}
+            }
+            let job = request.job_id.clone();
+            let report = self.1.erase(request, actor).await?;
+            if self.0 == Fault::NamesWhatItErased {
+                self.1.erase(EraseRequest::job(""), Actor::new("faulty", job)).await?;
+            }
+            Ok(report)
+        })
+    }
+
     fn export(&self, request: ExportRequest) -> BoxFuture<'_, Result<ExportPage, StoreError>> {
         Box::pin(async move {
             let mut page = self.1.export(request).await?;
@@ -111,7 +131,7 @@ impl StoreAdmin for Faulty {
                         }
                     }
                     Fault::TakesTheirWord if record.row.state == LetterState::Recovered => {
-                        self.close_everything().await
+                        self.close_everything().await;
                     }
                     _ => {}
                 }
@@ -135,6 +155,10 @@ fn each_planted_fault_is_caught() {
         (Fault::ImportsTwice, "a_store_takes_nothing_of_itself"),
         (Fault::ForgetsTheHistory, "importing_again_changes_nothing"),
         (Fault::ForgetsEdits, "importing_again_changes_nothing"),
+        (Fault::ErasesNothing, "everything_of_a_job_is_erased_and_nothing_else"),
+        (Fault::ErasesNothing, "an_erased_job_does_not_come_back"),
+        (Fault::ErasesEveryKind, "everything_of_a_job_is_erased_and_nothing_else"),
+        (Fault::NamesWhatItErased, "the_audit_of_an_erasure_does_not_name_the_job"),
         (Fault::TakesTheirWord, "what_is_owed_here_stays_owed"),
     ] {
         let report = conformance::admin_by(|clock| {

@@ -1,5 +1,6 @@
-//! What is done to a whole store: retention, backup, export and import.
+//! What is done to a whole store: retention, backup, erasure, export and import.
 
 pub(crate) mod backup;
+pub(crate) mod erase;
 pub(crate) mod portable;
 pub(crate) mod prune;

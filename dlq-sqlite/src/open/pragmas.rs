@@ -66,6 +66,8 @@ pub(crate) fn for_writing(connection: &Connection, settings: &Settings) -> Resul
         ("journal_size_limit", "67108864", "67108864"),
         ("cell_size_check", "ON", "1"),
         ("trusted_schema", "OFF", "0"),
+        // What is deleted is gone: payloads are other people's data. Deletions are rare.
+        ("secure_delete", "ON", "1"),
     ] {
         set(connection, settings, name, value, kept)?;
     }

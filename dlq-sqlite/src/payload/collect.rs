@@ -89,7 +89,7 @@ pub(crate) fn collect(
     Ok(done)
 }
 
-fn is_named(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
+pub(crate) fn is_named(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
     connection.prepare_cached(IS_NAMED)?.query_row([name], |row| row.get(0))
 }
 

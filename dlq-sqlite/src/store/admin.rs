@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use retry_runtime::dead_letter::{
-    Actor, BoxFuture, DueReport, ExportPage, ExportRequest, Imported, LetterRecord, PruneReport, PruneRequest,
-    Retention, StoreAdmin,
+    Actor, BoxFuture, DueReport, EraseReport, EraseRequest, ExportPage, ExportRequest, Imported, LetterRecord,
+    PruneReport, PruneRequest, Retention, StoreAdmin,
 };
 use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::reply::Reply;
@@ -32,6 +32,10 @@ impl StoreAdmin for SqliteStore {
             let ask = move |c: &Connection| prune::due_by(c, &scope, &retention, until);
             self.handle.reader.ask("count what retention will delete", ask).await
         })
+    }
+
+    fn erase(&self, request: EraseRequest, actor: Actor) -> BoxFuture<'_, Result<EraseReport, StoreError>> {
+        Box::pin(async move { self.handle.chore("erase a job", move |worker| worker.erase(&request, &actor)).await })
     }
 
     fn export(&self, request: ExportRequest) -> BoxFuture<'_, Result<ExportPage, StoreError>> {

@@ -2,6 +2,7 @@
 
 pub(crate) mod batch;
 pub(crate) mod counts;
+mod erase;
 pub(crate) mod leases;
 pub(crate) mod outage;
 pub(crate) mod queue;

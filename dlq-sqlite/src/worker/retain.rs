@@ -139,7 +139,7 @@ impl Worker {
                 break;
             }
             // What cannot be given back is used for the next letters.
-            let _given = link.connection.execute_batch(&format!("PRAGMA incremental_vacuum({PAGES})"));
+            let _given = vacuum(&link.connection);
             let after = free();
             if after >= before {
                 break;
@@ -154,6 +154,14 @@ impl Worker {
             Notice::warning("payload_files_not_collected", "", error.to_string()).say();
         }
     }
+}
+
+/// Each step of the statement gives one page back: it is read to its end.
+fn vacuum(connection: &Connection) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(&format!("PRAGMA incremental_vacuum({PAGES})"))?;
+    let mut rows = statement.query([])?;
+    while rows.next()?.is_some() {}
+    Ok(())
 }
 
 /// Up to when deletions were announced, by this retention.

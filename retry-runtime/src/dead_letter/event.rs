@@ -17,6 +17,7 @@ use crate::dead_letter::LetterState;
 /// | `released` | a replay was given up without a result (`detail`: `held`, or `forced` by an operator) |
 /// | `restored`, `discarded`, `resolved` | an operator did it |
 /// | `edited` | an operator gave it another payload (`detail`: which revision, from which) |
+/// | `erased` | not of a letter: everything of a job was erased (`detail`: a hash of its key) |
 /// | `pruned` | not of a letter: closed letters were deleted, with their events (`detail`: how many) |
 /// | `ledger_reset` | not of a letter: a key of the attempt ledger was opened again (`detail`: which) |
 ///

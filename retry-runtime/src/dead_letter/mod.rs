@@ -36,8 +36,9 @@ mod store;
 mod summary;
 
 pub use admin::{
-    DueReport, EXPORT_PAGE_BYTES, ExportPage, ExportRequest, Exporter, ImportReport, Imported, Importer, Joined,
-    KindRetention, KnownLetter, LetterRecord, ParkingRecord, PruneReport, PruneRequest, Pruned, Retention, StoreAdmin,
+    DueReport, EXPORT_PAGE_BYTES, EraseReport, EraseRequest, ExportPage, ExportRequest, Exporter, ImportReport,
+    Imported, Importer, Joined, KindRetention, KnownLetter, LetterRecord, ParkingRecord, PruneReport, PruneRequest,
+    Pruned, Retention, StoreAdmin,
 };
 pub use aggregate::{Aggregate, Bucket, Group, GroupKey};
 pub use bounds::{MAX_LABEL, MAX_NAME, name_within};
@@ -78,7 +79,7 @@ pub use revision::{Revision, RevisionSource};
 pub use rules::{KnownPayload, PayloadStep, lease_end};
 pub use scope::{ReplayScope, Scoped, hand_over};
 pub use sink::{DeadLetterSink, Parking, Ticket};
-pub use spill::{Batch, Import, Reserve, Spill, SpillFile};
+pub use spill::{Batch, Erased, Import, Reserve, Spill, SpillFile};
 pub use state::LetterState;
 pub use store::{BoxFuture, Capabilities, DeadLetterStore};
 pub use summary::Summary;

@@ -1,5 +1,6 @@
-//! What an operator does to a whole store: retention, export and import.
+//! What an operator does to a whole store: retention, erasure, export and import.
 
+mod erase;
 mod export;
 mod line;
 mod record;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use crate::dead_letter::{Actor, BoxFuture};
 use crate::error::StoreError;
 
+pub use erase::{EraseReport, EraseRequest};
 pub use export::{Exporter, ImportReport, Importer};
 pub use record::{
     EXPORT_PAGE_BYTES, ExportPage, ExportRequest, Imported, Joined, KnownLetter, LetterRecord, ParkingRecord,
@@ -35,6 +37,14 @@ pub trait StoreAdmin: Send + Sync {
     /// How many letters retention will delete within this time from now, and when the first of them.
     fn due_within(&self, retention: Retention, within: Duration) -> BoxFuture<'_, Result<DueReport, StoreError>>;
 
+    /// Erases everything of one job: letters in any state, owed ones too, with all their payloads, their history and what the
+    /// audit says of them; entries of the attempt ledger with this key; and its lines in spill files. What stays are numbers (how
+    /// many were parked in which hour) and the ids of its parkings, so that nothing brings it back. The audit says that it was
+    /// done, with a hash in the key's place. [`EraseReport::left`] says where something of it may still be.
+    ///
+    /// Copies elsewhere - backups, exports - are not reached.
+    fn erase(&self, request: EraseRequest, actor: Actor) -> BoxFuture<'_, Result<EraseReport, StoreError>>;
+
     /// One page of letters with everything that belongs to them. [`Exporter`] makes lines of them.
     fn export(&self, request: ExportRequest) -> BoxFuture<'_, Result<ExportPage, StoreError>>;
 
@@ -53,6 +63,9 @@ macro_rules! through {
             }
             fn due_within(&self, retention: Retention, within: Duration) -> BoxFuture<'_, Result<DueReport, StoreError>> {
                 (**self).due_within(retention, within)
+            }
+            fn erase(&self, request: EraseRequest, actor: Actor) -> BoxFuture<'_, Result<EraseReport, StoreError>> {
+                (**self).erase(request, actor)
             }
             fn export(&self, request: ExportRequest) -> BoxFuture<'_, Result<ExportPage, StoreError>> {
                 (**self).export(request)

@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 use super::{MemoryStore, State, later};
 use crate::clock;
 use crate::dead_letter::{
-    Actor, BoxFuture, DueReport, ExportPage, ExportRequest, Imported, LetterRecord, PruneReport, PruneRequest, Pruned,
-    Retention, StoreAdmin,
+    Actor, BoxFuture, DueReport, EraseReport, EraseRequest, ExportPage, ExportRequest, Imported, LetterRecord,
+    PruneReport, PruneRequest, Pruned, Retention, StoreAdmin,
 };
 use crate::error::StoreError;
 
@@ -35,6 +35,37 @@ impl State {
                 self.forget(seq);
             }
         }
+        report
+    }
+
+    fn erase(&mut self, request: &EraseRequest, actor: &Actor, now: SystemTime) -> EraseReport {
+        let mut report = EraseReport::default();
+        let meant: Vec<u64> = self
+            .letters
+            .iter()
+            .filter(|(_, stored)| request.means(&stored.row.kind, &stored.row.job_id))
+            .map(|(seq, _)| *seq)
+            .collect();
+        let events = self.events.len();
+        for seq in meant {
+            if let Some(stored) = self.letters.get(&seq) {
+                report.letters += 1;
+                report.revisions += stored.payloads.len() as u64;
+                report.attempts += stored.history.len() as u64;
+                self.forget(seq);
+            }
+        }
+        let says_the_key = |event: &crate::dead_letter::EventRecord| {
+            event.letter_id.is_none() && !request.job_id.is_empty() && event.detail.contains(&request.job_id)
+        };
+        self.events.retain(|event| !says_the_key(event));
+        report.events = events.saturating_sub(self.events.len()) as u64;
+        let entries = self.ledger.len();
+        self.ledger
+            .retain(|key, _| key.key != request.job_id || request.kind.as_ref().is_some_and(|kind| *kind != key.scope));
+        report.ledger_entries = entries.saturating_sub(self.ledger.len()) as u64;
+        let detail = format!("a job with SHA-256 {}: {} letters", request.hash(), report.letters);
+        self.note("erased", actor, &detail, now);
         report
     }
 
@@ -76,5 +107,9 @@ impl StoreAdmin for MemoryStore {
             let mut state = self.lock();
             Ok(records.into_iter().map(|record| state.import(record, &actor, now)).collect())
         })
+    }
+
+    fn erase(&self, request: EraseRequest, actor: Actor) -> BoxFuture<'_, Result<EraseReport, StoreError>> {
+        later(move || Ok(self.lock().erase(&request, &actor, self.clock.now())))
     }
 }

@@ -46,6 +46,20 @@ pub(super) fn files_ending(dir: &Path, base: &OsStr, ending: &[u8]) -> io::Resul
     Ok(found)
 }
 
+/// Every file of `base` in `dir` that holds spilled lines, those taken in or set aside included.
+pub(super) fn all_files(dir: &Path, base: &OsStr) -> io::Result<Vec<PathBuf>> {
+    let entries = match std::fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut prefix = base.to_owned();
+    prefix.push(".spill.");
+    let names = entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
+    let own = names.into_iter().filter(|name| name.as_encoded_bytes().starts_with(prefix.as_encoded_bytes()));
+    Ok(own.map(|name| dir.join(name)).collect())
+}
+
 /// The path with `.done` or `.bad` behind its name.
 pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();

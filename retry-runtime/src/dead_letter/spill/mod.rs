@@ -5,6 +5,7 @@
 //! when it works again; a line that is imported twice changes nothing, because stores know the letter's `park_id`.
 
 mod crc;
+mod erase;
 mod files;
 mod import;
 mod line;
@@ -24,6 +25,7 @@ use crate::error::{StoreError, StoreErrorKind};
 use lock::Locked;
 
 pub(crate) use crc::crc32;
+pub use erase::Erased;
 pub(crate) use import::Waiting;
 pub use import::{Batch, Import};
 pub use reserve::Reserve;

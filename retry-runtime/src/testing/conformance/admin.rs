@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use super::support::{Bench, Check, actor, checks, demand, done, failure, letter, same, start};
 use crate::dead_letter::{
-    DeadLetterStore, EventQuery, Filter, KindRetention, LetterState, ManualClock, MemoryStore, PruneReport,
-    PruneRequest, Pruned, ReplayOutcome, Retention, StoreAdmin, StoreClock,
+    DeadLetterStore, EraseRequest, EventQuery, Filter, KindRetention, LetterState, ManualClock, MemoryStore,
+    PruneReport, PruneRequest, Pruned, ReplayOutcome, Retention, StoreAdmin, StoreClock,
 };
 
 /// A store, and whoever keeps it in order.
@@ -27,6 +27,9 @@ pub(super) fn checks<S: DeadLetterStore>() -> Vec<Check<AdminBench<S>>> {
         "40" a_dry_run_deletes_nothing_and_says_the_same,
         "A1" a_limit_takes_the_oldest_and_says_that_there_is_more,
         "A4" what_is_due_is_known_ahead,
+        "E84" everything_of_a_job_is_erased_and_nothing_else,
+        "E84" the_audit_of_an_erasure_does_not_name_the_job,
+        "D1" an_erased_job_does_not_come_back,
     ]
 }
 
@@ -266,4 +269,48 @@ fn what_is_due_is_known_ahead<S: DeadLetterStore>(bench: &AdminBench<S>) -> Resu
     same("now", (due(Duration::ZERO)?.total(), due(Duration::ZERO)?.first_at), (2, Some(expires)))?;
     same("pruned", bench.prune(PruneRequest::new(retention.clone()))?.total(), 2)?;
     same("left", due(1_000 * DAY)?.total(), 0)
+}
+
+fn everything_of_a_job_is_erased_and_nothing_else<S: DeadLetterStore>(bench: &AdminBench<S>) -> Result<(), String> {
+    for (n, state) in LetterState::ALL.iter().enumerate() {
+        // In whatever state, owed ones too.
+        bench.in_state(&format!("kind-{n}"), "secret", *state)?;
+    }
+    let other = bench.park("fetch", "other")?;
+    let of_kind = bench.park("fetch", "secret")?;
+    let kept = bench.bench.detail(&other)?;
+    let report = done(bench.admin.erase(EraseRequest::job("secret").kind("fetch"), actor()))?;
+    same("of one kind", (report.letters, report.revisions, report.attempts), (1, 1, 2))?;
+    demand!(report.events >= 1, "what the audit said of it stays: {report:?}");
+    same("it", bench.is_there(&of_kind)?, false)?;
+    same("left", bench.count()?, LetterState::ALL.len() as u64 + 1)?;
+    let report = done(bench.admin.erase(EraseRequest::job("secret"), actor()))?;
+    same("of every kind", report.letters, LetterState::ALL.len() as u64)?;
+    same("the other", bench.bench.detail(&other)?, kept)?;
+    same("left", bench.count()?, 1)?;
+    same("again", done(bench.admin.erase(EraseRequest::job("secret"), actor()))?.letters, 0)
+}
+
+fn the_audit_of_an_erasure_does_not_name_the_job<S: DeadLetterStore>(bench: &AdminBench<S>) -> Result<(), String> {
+    bench.park("fetch", "very-secret")?;
+    let request = EraseRequest::job("very-secret");
+    let hash = request.hash();
+    done(bench.admin.erase(request, actor()))?;
+    let events = done(bench.bench.store.events(EventQuery::all()))?.events;
+    demand!(!format!("{events:?}").contains("very-secret"), "the audit names the job: {events:?}");
+    let told = events.iter().find(|event| event.what == "erased").ok_or("the audit does not say it")?;
+    same("by whom", told.actor.clone(), Some(actor().name))?;
+    demand!(told.detail.contains(&hash), "the audit does not say which: {told:?}");
+    Ok(())
+}
+
+fn an_erased_job_does_not_come_back<S: DeadLetterStore>(bench: &AdminBench<S>) -> Result<(), String> {
+    let parking = letter("secret", bench.now());
+    bench.bench.park(parking.clone())?;
+    done(bench.admin.erase(EraseRequest::job("secret"), actor()))?;
+    bench.bench.park(parking)?;
+    same("an old line", bench.count()?, 0)?;
+    // A new failure is a new letter.
+    bench.park("fetch", "secret")?;
+    same("a new failure", bench.count()?, 1)
 }
