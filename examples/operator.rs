@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime};
 
 use dlq_sqlite::SqliteStore;
 use retry_runtime::dead_letter::{
-    Actor, BulkOperations, Checkup, DeadLetter, DeadLetterSink, DeadLetterStore, Doctor, Edit, EventQuery, Filter,
-    OperationRequest, OperationRunner, PageRequest, Payload, PayloadDiff, PruneRequest, ReplayError, ReplayJob,
-    StoreAdmin, Verb,
+    Actor, BulkOperations, Checkup, DeadLetter, DeadLetterSink, DeadLetterStore, Doctor, Edit, EventQuery, Exporter,
+    FailureGroups, Filter, GroupsRequest, Importer, OperationRequest, OperationRunner, PageRequest, Payload,
+    PayloadDiff, PruneRequest, ReplayError, ReplayJob, StoreAdmin, Verb,
 };
 use retry_runtime::{Disposition, StopReason};
 
@@ -23,9 +23,11 @@ async fn main() -> Done {
         park(&store, n).await;
     }
     look(&store).await?;
+    understand(&store).await?;
     repair(&store).await?;
     replay(&store).await?;
     tidy(&store, &directory.path().join("jobs-copy.db")).await?;
+    carry(&store, &SqliteStore::open(directory.path().join("elsewhere.db"))?).await?;
     store.close(Duration::from_secs(10));
     Ok(())
 }
@@ -50,6 +52,19 @@ async fn look(store: &SqliteStore) -> Done {
     println!("{}", store.plan(OperationRequest::new(Verb::Replay, Filter::all())).await?);
     for finding in store.doctor(Checkup::quick()).await? {
         println!("{finding}");
+    }
+    Ok(())
+}
+
+/// The failures that are one failure, with a note for the colleagues.
+async fn understand(store: &SqliteStore) -> Done {
+    let page = store.groups(GroupsRequest::new(Filter::owed())).await?;
+    for group in &page.groups {
+        println!("{} letters, e.g. {}", group.counts.letters(), group.newest.error_message);
+    }
+    if let Some(largest) = page.groups.first() {
+        let note = "the provider is at it, until noon".to_owned();
+        store.note(largest.counts.fingerprint.clone(), note, Actor::new("ada", "")).await?;
     }
     Ok(())
 }
@@ -109,5 +124,17 @@ async fn tidy(store: &SqliteStore, copy: &std::path::Path) -> Done {
     for event in store.events(EventQuery::all().limit(3)).await?.events {
         println!("{} by {}", event.what, event.actor.unwrap_or_default());
     }
+    Ok(())
+}
+
+/// Letters travel as lines of JSON, with everything that belongs to them. Importing again changes nothing.
+async fn carry(from: &SqliteStore, to: &SqliteStore) -> Done {
+    let mut export = Exporter::new(from, Filter::all());
+    let mut lines = String::new();
+    while let Some(more) = export.next().await? {
+        lines.push_str(&more);
+    }
+    let report = Importer::new(to, Actor::new("ada", "the new machine")).read(lines.as_bytes()).await?;
+    println!("{} letters came, {} lines refused", report.new, report.refused.len());
     Ok(())
 }
