@@ -24,6 +24,19 @@ fn the_quickstart_is_the_example() {
     assert!(example.lines().count() < 40);
 }
 
+/// The guide's programs are parts of an example, which CI runs.
+#[test]
+fn the_guide_shows_what_the_example_runs() {
+    let guide = include_str!("../docs/dead-letters.md");
+    let example = include_str!("../examples/operator.rs");
+    let blocks: Vec<&str> =
+        guide.split("```rust\n").skip(1).filter_map(|rest| rest.split_once("```")).map(|(code, _)| code).collect();
+    assert!(blocks.len() >= 6, "{}", blocks.len());
+    for block in blocks {
+        assert!(example.contains(block), "not in examples/operator.rs:\n{block}");
+    }
+}
+
 /// Cargo refuses a manifest that says the same thing twice.
 #[test]
 fn the_dependencies_are_named_once_each() {
