@@ -35,7 +35,20 @@ use std::time::Duration;
 use rusqlite::ffi;
 
 /// Changes that are made in transactions.
-const CHANGES: &[&str] = &["park", "import", "claim", "finish", "extend", "release", "hand", "edit", "reap"];
+const CHANGES: &[&str] = &[
+    "park",
+    "import",
+    "claim",
+    "finish",
+    "extend",
+    "release",
+    "hand",
+    "edit",
+    "reap",
+    "operation.start",
+    "operation.claim",
+    "operation.advance",
+];
 
 /// Every place. `hand` is what an operator does to one letter, but for its payload.
 pub const POINTS: &[&str] = &[
@@ -74,6 +87,18 @@ pub const POINTS: &[&str] = &[
     "reap.between",
     "reap.before_commit",
     "reap.after_commit",
+    "operation.start.before",
+    "operation.start.between",
+    "operation.start.before_commit",
+    "operation.start.after_commit",
+    "operation.claim.before",
+    "operation.claim.between",
+    "operation.claim.before_commit",
+    "operation.claim.after_commit",
+    "operation.advance.before",
+    "operation.advance.between",
+    "operation.advance.before_commit",
+    "operation.advance.after_commit",
     "migrate.between",
     "migrate.before_commit",
     "migrate.after_commit",

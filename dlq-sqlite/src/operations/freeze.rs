@@ -11,6 +11,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
 use super::rows;
+use crate::failpoints;
 use crate::filter::Condition;
 use crate::rows::{Tx, event, number};
 
@@ -78,7 +79,9 @@ pub(crate) fn start(
     let id = Id::new(tx.now).to_string();
     let options = request.options.clone();
     let mut made = Operation::new(&id, request.verb, filter.clone(), options, actor.clone(), cutoff, tx.now);
+    failpoints::change("operation.start")?;
     rows::insert(tx, &made)?;
+    failpoints::hit("operation.start.between")?;
     let query = freeze_query(tx.scope, &id, filter);
     let members = tx.connection.prepare(&query.sql)?.execute(params_from_iter(query.values))?;
     made.counts.add(ItemOutcome::Pending, members as u64);

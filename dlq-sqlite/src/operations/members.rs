@@ -8,6 +8,7 @@ use rusqlite::{OptionalExtension, params};
 
 use super::{rows, run};
 use crate::claim::{self, Taken, Verdict};
+use crate::failpoints;
 use crate::rows::{self as letter_rows, Tx, event, save, small, stored};
 
 /// So many members are read at once.
@@ -82,6 +83,7 @@ pub(crate) fn claim(tx: Tx<'_>, ticket: &OperationTicket, claim: &MemberClaim, a
     if operation.counts.pending() == 0 && operation.counts.running() > 0 {
         take_stranded(tx, &mut operation)?;
     }
+    failpoints::change("operation.claim")?;
     let before = operation.clone();
     let mut claimed = Vec::new();
     let next = next_members(tx, &mut operation, claim, actor, &mut claimed)?;
@@ -121,6 +123,7 @@ fn next_members(
                 (MemberStep::Pass(outcome, detail), _) => (outcome, detail),
                 _ => (ItemOutcome::Removed, String::new()),
             };
+            failpoints::hit("operation.claim.between")?;
             put(tx, &operation.id, seq, (outcome, &detail))?;
             operation.counts.step(ItemOutcome::Pending, outcome);
         }
@@ -166,6 +169,7 @@ pub(crate) fn advance(tx: Tx<'_>, ticket: &OperationTicket, limit: u32, actor: &
         Err(refused) => return Ok(Err(refused)),
     };
     let tx = tx.in_operation(Some(&ticket.op_id));
+    failpoints::change("operation.advance")?;
     let before = operation.clone();
     if operation.status == OperationStatus::Running {
         for (seq, revision) in pending(tx, &operation.id, limit)? {
@@ -183,6 +187,7 @@ pub(crate) fn advance(tx: Tx<'_>, ticket: &OperationTicket, limit: u32, actor: &
                     &operation.verb.detail(),
                 )?;
             }
+            failpoints::hit("operation.advance.between")?;
             put(tx, &operation.id, seq, (outcome, &detail))?;
             operation.counts.step(ItemOutcome::Pending, outcome);
         }

@@ -2,6 +2,7 @@
 #![cfg(feature = "failpoints")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)] // tests fail by panicking
 
+mod bulk;
 mod one_file;
 mod places;
 #[path = "../support/mod.rs"]

@@ -38,9 +38,9 @@ fn filler(place: &Path) -> PathBuf {
     place.join("disk/filler")
 }
 
-/// The places every run comes to.
+/// The places every run of letters comes to.
 pub(crate) fn places() -> impl Iterator<Item = &'static str> {
-    let rare = ["migrate.", "set_aside.", "blob.before_removal"];
+    let rare = ["migrate.", "set_aside.", "blob.before_removal", "operation."];
     POINTS.iter().copied().filter(move |place| !rare.iter().any(|rare| place.starts_with(rare)))
 }
 
