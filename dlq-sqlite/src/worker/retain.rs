@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
+use retry_runtime::counters::Day;
 use retry_runtime::dead_letter::{Actor, PruneRequest, Retention, from_millis, to_millis};
 use retry_runtime::error::StoreError;
 use retry_runtime::observe::Notice;
@@ -75,11 +76,11 @@ impl Worker {
         outcome.each.pop().unwrap_or(Ok(()))?;
         self.horizon = Some(until);
         if let Some(first) = due.first_at {
-            let seconds = to_millis(first.max(self.now)).div_euclid(1_000);
             let message = format!(
-                "retention will delete {} closed letters, the first a day from now at the earliest ({seconds} s since 1970 by \
-                 its age); export or restore what is still needed",
-                due.total()
+                "retention will delete {} closed letters, the first a day from now at the earliest (its time ends on {}, UTC); \
+                 export or restore what is still needed",
+                due.total(),
+                Day::of(first.max(self.now))
             );
             Notice::warning("retention_ahead", "", message).say();
         }

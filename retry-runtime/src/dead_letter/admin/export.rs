@@ -7,10 +7,8 @@ use super::StoreAdmin;
 use super::line::{self, Line};
 use super::record::{EXPORT_PAGE_BYTES, ExportRequest, Imported, LetterRecord};
 use crate::dead_letter::sha256::sha256;
-use crate::dead_letter::{Actor, Filter};
+use crate::dead_letter::{Actor, Filter, Redactor};
 use crate::error::{StoreError, StoreErrorKind};
-
-type Redact = Box<dyn Fn(&mut LetterRecord) + Send + Sync>;
 
 /// Writes letters as lines of JSON, a page at a time: memory does not grow with their number.
 ///
@@ -43,7 +41,7 @@ type Redact = Box<dyn Fn(&mut LetterRecord) + Send + Sync>;
 pub struct Exporter<A> {
     admin: A,
     request: ExportRequest,
-    redact: Option<Redact>,
+    redactor: Option<Redactor>,
     chain: Chain,
     letters: u64,
     stage: Stage,
@@ -60,14 +58,14 @@ impl<A: StoreAdmin> Exporter<A> {
     /// Of the letters that match.
     pub fn new(admin: A, filter: Filter) -> Self {
         let request = ExportRequest::new(filter);
-        Self { admin, request, redact: None, chain: Chain::default(), letters: 0, stage: Stage::Start }
+        Self { admin, request, redactor: None, chain: Chain::default(), letters: 0, stage: Stage::Start }
     }
 
-    /// Hides what is not for everybody's eyes. The export says so, and each letter says that its payload was altered: where it
-    /// is imported, replays pass over it.
+    /// Takes secrets out of payloads and texts, by these rules. The export says so, and each letter says that its payload was
+    /// altered: where it is imported, replays pass over it.
     #[must_use]
-    pub fn redacted(mut self, redact: impl Fn(&mut LetterRecord) + Send + Sync + 'static) -> Self {
-        self.redact = Some(Box::new(redact));
+    pub fn redacted(mut self, redactor: Redactor) -> Self {
+        self.redactor = Some(redactor);
         self
     }
 
@@ -82,13 +80,12 @@ impl<A: StoreAdmin> Exporter<A> {
         let page = self.admin.export(self.request.clone()).await?;
         let mut lines = String::new();
         if self.stage == Stage::Start {
-            self.add(&mut lines, &line::start(page.schema, self.redact.is_some()));
+            self.add(&mut lines, &line::start(page.schema, self.redactor.is_some()));
             self.stage = Stage::Letters;
         }
         for mut record in page.records {
-            if let Some(redact) = &self.redact {
-                redact(&mut record);
-                record.row.payload_altered |= record.row.payload_revision > 0;
+            if let Some(redactor) = &self.redactor {
+                record.redact(redactor);
             }
             self.letters += 1;
             self.add(&mut lines, &line::letter(&record));

@@ -1,11 +1,12 @@
 //! A letter with everything that belongs to it, as it travels from one store to another.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::time::SystemTime;
 
 use crate::dead_letter::{
-    EventRecord, Filter, HistoryEntry, HistorySize, LetterRow, LetterState, Revision, RevisionSource, fingerprint,
-    whole_millis,
+    EventRecord, Filter, HistoryEntry, HistorySize, LetterRow, LetterState, Payload, Redactor, Revision,
+    RevisionSource, fingerprint, sha256::sha256, whole_millis,
 };
 use crate::id::Id;
 use crate::stop::StopReason;
@@ -78,6 +79,35 @@ impl LetterRecord {
         self.row.failed_again = false;
         self.row.seq = 0;
         self
+    }
+
+    /// Takes secrets out of every payload and every text that came from an error or an operator. With a payload it counts as
+    /// altered from then on, whether or not a rule found something: nobody has to guess which letters are whole.
+    pub fn redact(&mut self, redactor: &Redactor) {
+        let hide = |text: &mut String| {
+            if let Cow::Owned(redacted) = redactor.text(text) {
+                *text = redacted;
+            }
+        };
+        for revision in &mut self.revisions {
+            let payload = redactor.payload(&revision.payload);
+            if let Payload::Json(json) = &payload {
+                (revision.size, revision.sha256) = (json.len() as u64, sha256(json.as_bytes()));
+            }
+            revision.payload = payload;
+            revision.reason.iter_mut().for_each(hide);
+            if revision.revision == self.row.payload_revision {
+                self.row.payload_size = Some(revision.size);
+            }
+        }
+        hide(&mut self.row.error_message);
+        self.row.payload_error.iter_mut().for_each(hide);
+        self.history.iter_mut().for_each(|entry| hide(&mut entry.message));
+        for event in &mut self.events {
+            event.reason.iter_mut().for_each(hide);
+            hide(&mut event.detail);
+        }
+        self.row.payload_altered |= self.row.payload_revision > 0;
     }
 
     /// Its history with its size; for stores.
