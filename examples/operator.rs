@@ -113,10 +113,8 @@ async fn summarise(job: ReplayJob) -> Result<(), ReplayError> {
 /// What nobody will do again is given up aloud; what is closed for long is deleted, and counted; the store is copied.
 async fn tidy(store: &SqliteStore, copy: &std::path::Path) -> Done {
     let ada = || Actor::new("ada", "the page is gone");
-    let page = store.list(Filter::parked(), PageRequest::default()).await?;
-    for row in page.rows {
-        store.discard(row.letter_id, ada()).await?;
-    }
+    let given_up = store.start(OperationRequest::new(Verb::Discard, Filter::parked()), ada()).await?;
+    OperationRunner::new(store.clone()).run(given_up.id).await?;
     let month = PruneRequest::older_than(Duration::from_secs(30 * 86_400));
     println!("{} letters deleted", store.prune(month, ada()).await?.total());
     println!("a copy of {} bytes", store.backup(copy).await?.bytes);

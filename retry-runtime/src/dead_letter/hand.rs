@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use crate::attempt::cut_middle;
 use crate::dead_letter::{Actor, LetterRow, LetterState};
 use crate::error::{StoreError, StoreErrorKind};
+use crate::verdict::Disposition;
 
 /// [`LetterRow::closed_reason`]: a replay succeeded.
 pub const CLOSED_RECOVERED: &str = "recovered";
@@ -110,7 +111,8 @@ impl LetterRow {
     }
 
     /// Points the letter to an edited payload: as revision `highest + 1`, where `highest` is the highest one kept. The
-    /// idempotency key follows the revision; a payload that was altered when it was stored is so no more.
+    /// idempotency key follows the revision; a payload that was altered when it was stored is so no more, and a failure that
+    /// was permanent is `unknown` from now on: it was said of another payload.
     ///
     /// # Errors
     /// `Conflict` for a letter that is being replayed, or whose revision is not the one the edit was made from. Nothing is
@@ -129,6 +131,10 @@ impl LetterRow {
         }
         self.point_to(highest.max(self.payload_revision).saturating_add(1), &edit.payload);
         self.payload_error = None;
+        // That was said of another payload: plans and workers that leave permanent failures out must not leave this one out.
+        if self.disposition == Disposition::Permanent {
+            self.disposition = Disposition::Unknown;
+        }
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use crate::dead_letter::{
     RevisionSource,
 };
 use crate::error::{StoreError, StoreErrorKind};
+use crate::verdict::Disposition;
 
 pub(super) fn checks<S: DeadLetterStore>() -> Vec<Check<Bench<S>>> {
     checks![
@@ -19,6 +20,7 @@ pub(super) fn checks<S: DeadLetterStore>() -> Vec<Check<Bench<S>>> {
         "E92" an_edit_is_a_revision_of_its_own,
         "E92" an_edit_says_who_and_why,
         "D11" the_idempotency_key_follows_the_edit,
+        "D12" an_edited_letter_is_permanent_no_more,
         "E92" an_edit_of_something_else_is_refused,
         "E92" the_same_payload_is_no_edit,
         "E92" a_letter_without_payload_gets_one,
@@ -170,6 +172,22 @@ fn the_idempotency_key_follows_the_edit<S: DeadLetterStore>(bench: &Bench<S>) ->
     let edited = bench.edited(&id, 1, "1")?;
     same("after", edited.row.idempotency_key(), format!("{id}.2"))?;
     same("at the replay", bench.claim_id(&id)?.row.idempotency_key(), format!("{id}.2"))
+}
+
+fn an_edited_letter_is_permanent_no_more<S: DeadLetterStore>(bench: &Bench<S>) -> Result<(), String> {
+    let mut forbidden = letter("a", bench.time.now());
+    forbidden.disposition = Disposition::Permanent;
+    let id = bench.park(forbidden)?;
+    let left_in = || {
+        let mut filter = Filter::parked();
+        filter.dispositions = Disposition::ALL.iter().copied().filter(|said| *said != Disposition::Permanent).collect();
+        done(bench.store.count(filter))
+    };
+    same("left in before the edit", left_in()?, 0)?;
+    let edited = bench.edited(&id, 1, "1")?;
+    same("disposition", edited.row.disposition, Disposition::Unknown)?;
+    same("left in after it", left_in()?, 1)?;
+    same("its class stays", edited.row.class.as_deref(), Some("rate_limit"))
 }
 
 fn an_edit_of_something_else_is_refused<S: DeadLetterStore>(bench: &Bench<S>) -> Result<(), String> {
