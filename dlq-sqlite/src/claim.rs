@@ -169,7 +169,7 @@ pub(crate) fn release_as(
     let Some(mut row) = find(tx, letter_id)? else { return Ok(Err(unknown(letter_id))) };
     let before = row.state;
     failpoints::change("release")?;
-    if let Err(refused) = row.release(release) {
+    if let Err(refused) = row.release(release, tx.now) {
         return Ok(Err(refused));
     }
     rows::save(tx, &row)?;

@@ -71,7 +71,8 @@ pub(crate) fn due(tx: Tx<'_>, request: &ClaimRequest, places: &Places) -> rusqli
 
 /// A claim by what it asks for.
 fn name(request: &ClaimRequest) -> String {
-    format!("{:?} {:?} {} {}", request.kinds, request.filter, request.ignore_backoff, request.ignore_not_before)
+    let flags = [request.ignore_backoff, request.ignore_not_before, request.replayable_only];
+    format!("{:?} {:?} {flags:?}", request.kinds, request.filter)
 }
 
 /// Which part of the list is walked.
@@ -98,6 +99,9 @@ pub(crate) fn due_queries(tx: Tx<'_>, request: &ClaimRequest, part: Part) -> Vec
     let mut test = Condition::test(&rest);
     if !request.ignore_backoff {
         test.and("replay_after <= ?", [Value::Integer(tx.millis())]);
+    }
+    if request.replayable_only {
+        test.and("payload_altered = 0 AND (payload_revision > 0 OR payload_error IS NULL)", []);
     }
     let of = |kinds: Vec<String>| {
         let mut filter = walked.clone();

@@ -77,6 +77,7 @@ fn claims_walk_the_claim_index() {
     for (_directory, writer) in connections() {
         let mut request = ClaimRequest::new(["kind1", "kind2"], "w");
         for (ignore_backoff, ignore_not_before) in [(false, false), (true, false), (false, true), (true, true)] {
+            request.replayable_only = ignore_backoff == ignore_not_before;
             request.ignore_backoff = ignore_backoff;
             request.ignore_not_before = ignore_not_before;
             for (filter, _) in single_filters() {

@@ -282,7 +282,8 @@ impl DeadLetterStore for Store {
     }
 
     fn release(&self, letter_id: String, release: Release, _actor: Actor) -> BoxFuture<'_, Result<LetterRow>> {
-        later(move || self.change(&letter_id, |row| row.release(release).map(|()| row.clone())))
+        let now = self.clock.now();
+        later(move || self.change(&letter_id, |row| row.release(release, now).map(|()| row.clone())))
     }
 
     fn restore(&self, letter_id: String, more_replays: u32, _actor: Actor) -> BoxFuture<'_, Result<LetterRow>> {

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
 use retry_runtime::counters::{DailyCounters, Day};
@@ -63,6 +64,9 @@ enum Fault {
     LateResultUnrecorded,
     KindsIgnored,
     HintIgnored,
+    AlteredHandedOut,
+    NotStartedHandedOutAtOnce,
+    ClaimUnheardIsHeld,
     FailedAgainForgotten,
     CrashesUncounted,
     ReleaseCountsAsCrash,
@@ -134,8 +138,8 @@ impl DeadLetterSink for Faulty {
 fn poll_now<T>(future: impl Future<Output = T>) -> T {
     let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
     match std::pin::pin!(future).poll(&mut cx) {
-        std::task::Poll::Ready(value) => value,
-        std::task::Poll::Pending => panic!("the store in memory waited"),
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("the store in memory waited"),
     }
 }
 
@@ -212,6 +216,17 @@ impl DeadLetterStore for Faulty {
                     request.kinds.push("fetch".into());
                 }
                 Fault::HintIgnored => request.ignore_not_before = true,
+                Fault::AlteredHandedOut => request.replayable_only = false,
+                Fault::ClaimUnheardIsHeld => {
+                    let claimed = self.inner.claim(request, actor).await?;
+                    let mut polled = false;
+                    std::future::poll_fn(|cx| {
+                        cx.waker().wake_by_ref();
+                        if std::mem::replace(&mut polled, true) { Poll::Ready(()) } else { Poll::Pending }
+                    })
+                    .await;
+                    return Ok(claimed);
+                }
                 Fault::ClaimsStartOver => {
                     let page = PageRequest::first(Order::LongestUnseenFirst, 100_000);
                     let first = self.inner.list(Filter::parked(), page).await?.rows;
@@ -271,7 +286,12 @@ impl DeadLetterStore for Faulty {
                 let result = Finish::new(letter_id, fence, ReplayOutcome::Failed(failure));
                 return self.inner.finish(result, actor).await;
             }
-            self.inner.release(letter_id, release, actor).await
+            match (self.fault, release) {
+                (Fault::NotStartedHandedOutAtOnce, Release::Later { fence, .. }) => {
+                    self.inner.release(letter_id, Release::Held { fence }, actor).await
+                }
+                _ => self.inner.release(letter_id, release, actor).await,
+            }
         })
     }
 
@@ -419,6 +439,7 @@ impl DailyCounters for EastOf {
 
 /// Every check can fail: each fault is found by the checks it offends, by name.
 #[test]
+#[allow(clippy::too_many_lines, reason = "a table")]
 fn each_fault_is_found() {
     let found_by: &[(Fault, &[&str])] = &[
         (
@@ -459,6 +480,9 @@ fn each_fault_is_found() {
             &["a_late_result_is_recorded_and_changes_nothing", "a_random_walk_goes_where_the_rules_lead"],
         ),
         (Fault::KindsIgnored, &["a_claim_takes_its_kinds_only"]),
+        (Fault::AlteredHandedOut, &["a_claim_leaves_out_what_cannot_be_replayed_where_asked"]),
+        (Fault::NotStartedHandedOutAtOnce, &["what_could_not_be_started_waits_and_counts_nothing"]),
+        (Fault::ClaimUnheardIsHeld, &["a_claim_that_nobody_hears_leaves_no_lease"]),
         (
             Fault::HintIgnored,
             &[

@@ -42,6 +42,7 @@ enum Fault {
     PauseIgnored,
     LeaseOfRunnerIgnored,
     PlanWrites,
+    WaitingForgetsTheDead,
     /// The plan looks at the request's filter, the members at the one with the exclusion.
     PlanHasItsOwnFilter,
     WaitingMembersStay,
@@ -219,6 +220,17 @@ impl BulkOperations for Faulty {
         self.inner.operations(after, limit)
     }
 
+    fn waiting(&self, limit: u32) -> BoxFuture<'_, Result<Vec<Operation>>> {
+        Box::pin(async move {
+            if self.is(Fault::WaitingForgetsTheDead) {
+                let mut waiting = self.inner.waiting(limit).await?;
+                waiting.retain(|operation| operation.lease_until.is_none());
+                return Ok(waiting);
+            }
+            self.inner.waiting(limit).await
+        })
+    }
+
     fn items(
         &self,
         op_id: String,
@@ -358,6 +370,7 @@ fn each_fault_is_found() {
         (Fault::RatioIgnored, &["too_many_failures_pause_it_with_a_note", "a_ramp_stops_at_its_first_bad_stage"]),
         (Fault::PauseIgnored, &["what_is_paused_begins_nothing_and_goes_on_when_resumed"]),
         (Fault::LeaseOfRunnerIgnored, &["one_runner_at_a_time"]),
+        (Fault::WaitingForgetsTheDead, &["what_waits_for_a_runner_is_listed_the_oldest_first"]),
         (Fault::PlanWrites, &["plan_count_and_members_agree"]),
         (Fault::PlanHasItsOwnFilter, &["plan_count_and_members_agree"]),
         (Fault::WaitingMembersStay, &["what_waits_is_not_burned_and_comes_back"]),

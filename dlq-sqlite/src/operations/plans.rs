@@ -80,6 +80,8 @@ fn pages_of_members_and_operations_walk_an_index() {
             assert!(plan.contains(wanted) && !plan.contains("SCAN") && !plan.contains("TEMP B-TREE"), "{plan}");
         }
     }
+    let waiting = plan(&writer.connection, &read::waiting_query(), &[text("default"), 7.into(), 1.into()]);
+    assert!(waiting.contains("op_scope (scope=?") && !waiting.contains("TEMP B-TREE"), "{waiting}");
     for after in [None, Some("id")] {
         let Condition { sql, values } = read::operations_query("default", after, 50);
         let plan = plan(&writer.connection, &sql, &values);

@@ -1,8 +1,10 @@
 //! Looking at operations, on a connection that cannot write.
 
-use retry_runtime::dead_letter::{ItemOutcome, ItemPage, Operation, OperationItem, from_millis};
+use std::time::SystemTime;
+
+use retry_runtime::dead_letter::{ItemOutcome, ItemPage, Operation, OperationItem, from_millis, to_millis};
 use rusqlite::types::Value;
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::{Connection, params, params_from_iter};
 
 use super::{rows, run};
 use crate::claim::Verdict;
@@ -25,6 +27,33 @@ pub(crate) fn operations(
         operation.counts = rows::counts(connection, &operation.id)?;
     }
     Ok(found)
+}
+
+/// The operations that a runner may take, the oldest first.
+pub(crate) fn waiting(
+    connection: &Connection,
+    scope: &str,
+    now: SystemTime,
+    limit: u32,
+) -> rusqlite::Result<Vec<Operation>> {
+    let mut found = connection
+        .prepare_cached(&waiting_query())?
+        .query_map(params![scope, to_millis(now), limit], rows::operation)?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    for operation in &mut found {
+        operation.counts = rows::counts(connection, &operation.id)?;
+    }
+    Ok(found)
+}
+
+/// Through all operations of the scope in their order: there are as many as people have started.
+pub(crate) fn waiting_query() -> String {
+    format!(
+        "SELECT {} FROM op INDEXED BY op_scope
+         WHERE scope = ?1 AND status IN ('pending', 'running') AND (status = 'pending' OR lease_until < ?2)
+         ORDER BY id LIMIT ?3",
+        rows::OPERATION
+    )
 }
 
 /// Ids rise with time.

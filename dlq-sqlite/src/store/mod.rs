@@ -4,6 +4,7 @@ mod admin;
 mod books;
 mod groups;
 mod operations;
+mod unheard;
 mod verbs;
 
 use std::collections::BTreeSet;
@@ -248,14 +249,24 @@ impl Handle {
         &self,
         name: &'static str,
         run: impl FnMut(Tx<'_>) -> claim::Verdict<T> + Send + 'static,
-        after: impl FnOnce(&Result<T, StoreError>, &mut Leases) + Send + 'static,
+        after: impl FnOnce(&mut Result<T, StoreError>, &mut Leases) + Send + 'static,
     ) -> Reply<Result<T, StoreError>> {
-        let (answer, reply) = Reply::pair(|| Err(closed()));
-        let work = Work { name, run, after, value: None, answer };
-        // A closed store drops the work, whose answer says so.
-        let _refused = self.shared.queue.push(Command::Verb(Box::new(work)));
-        reply
+        change(&self.shared, name, run, after)
     }
+}
+
+/// [`Handle::change`], also without a handle.
+fn change<T: Send + 'static>(
+    shared: &Shared,
+    name: &'static str,
+    run: impl FnMut(Tx<'_>) -> claim::Verdict<T> + Send + 'static,
+    after: impl FnOnce(&mut Result<T, StoreError>, &mut Leases) + Send + 'static,
+) -> Reply<Result<T, StoreError>> {
+    let (answer, reply) = Reply::pair(|| Err(closed()));
+    let work = Work { name, run, after, value: None, answer };
+    // A closed store drops the work, whose answer says so.
+    let _refused = shared.queue.push(Command::Verb(Box::new(work)));
+    reply
 }
 
 impl Handle {
@@ -299,7 +310,7 @@ impl<T, R, A> Verb for Work<T, R, A>
 where
     T: Send,
     R: FnMut(Tx<'_>) -> claim::Verdict<T> + Send,
-    A: FnOnce(&Result<T, StoreError>, &mut Leases) + Send,
+    A: FnOnce(&mut Result<T, StoreError>, &mut Leases) + Send,
 {
     fn run(&mut self, tx: Tx<'_>) -> rusqlite::Result<()> {
         self.value = Some((self.run)(tx)?);
@@ -308,12 +319,12 @@ where
 
     fn answer(self: Box<Self>, outcome: Result<(), StoreError>, leases: &mut Leases) {
         let Self { name, after, value, answer, .. } = *self;
-        let result = match (outcome, value) {
+        let mut result = match (outcome, value) {
             (Ok(()), Some(value)) => value,
             (Ok(()), None) => Err(StoreError::new(StoreErrorKind::Unknown, format!("the store did not {name}"))),
             (Err(error), _) => Err(StoreError::new(error.kind(), format!("cannot {name}: {error}"))),
         };
-        after(&result, leases);
+        after(&mut result, leases);
         answer.send(result);
     }
 }

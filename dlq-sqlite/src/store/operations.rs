@@ -10,11 +10,13 @@ use retry_runtime::dead_letter::{
 use retry_runtime::error::StoreError;
 use retry_runtime::reply::Reply;
 
+use super::unheard::{Unheard, by_the_store};
 use super::verbs::{later, settled};
-use super::{Handle, SqliteStore};
+use super::{SqliteStore, change};
 use crate::claim::Taken;
 use crate::operations::members::Got;
 use crate::operations::{freeze, members, read, rows, run};
+use crate::worker;
 
 impl BulkOperations for SqliteStore {
     fn plan(&self, request: OperationRequest) -> BoxFuture<'_, Result<Plan, StoreError>> {
@@ -55,6 +57,14 @@ impl BulkOperations for SqliteStore {
         })
     }
 
+    fn waiting(&self, limit: u32) -> BoxFuture<'_, Result<Vec<Operation>, StoreError>> {
+        let (scope, now) = (Arc::clone(&self.handle.scope), self.handle.clock.clone());
+        later(move || {
+            let ask = move |c: &_| read::waiting(c, &scope, now.now(), limit);
+            self.handle.reader.ask("list operations that wait", ask)
+        })
+    }
+
     fn items(
         &self,
         op_id: String,
@@ -83,12 +93,23 @@ impl BulkOperations for SqliteStore {
         force: bool,
         actor: Actor,
     ) -> BoxFuture<'_, Result<Operation, StoreError>> {
-        later(move || {
-            self.handle.change(
+        let shared = Arc::clone(&self.handle.shared);
+        Box::pin(async move {
+            let answer = self.handle.change(
                 "take an operation",
-                move |tx| run::take(tx, &op_id, (&runner, lease, force), &actor),
-                |_, _| (),
-            )
+                move |tx| {
+                    let taken = run::take(tx, &op_id, (&runner, lease, force), &actor)?;
+                    Ok(taken.map(|operation| (operation, Unheard::default())))
+                },
+                move |answer, _| {
+                    if let Ok((operation, unheard)) = answer {
+                        unheard.operation(&shared, operation.ticket());
+                    }
+                },
+            );
+            let (operation, unheard) = answer.await?;
+            unheard.heard();
+            Ok(operation)
         })
     }
 
@@ -105,19 +126,24 @@ impl BulkOperations for SqliteStore {
         Box::pin(async move {
             claim.check()?;
             let (lease, keep_alive, clock) = (claim.lease, claim.keep_alive, self.handle.clock.clone());
-            let got = self.handle.change(
+            let shared = Arc::clone(&self.handle.shared);
+            let answer = self.handle.change(
                 "claim members of an operation",
-                move |tx| members::claim(tx, &ticket, &claim, &actor),
-                move |got, leases| {
-                    if let (true, Ok(got)) = (keep_alive, got) {
+                move |tx| Ok(members::claim(tx, &ticket, &claim, &actor)?.map(|got| (got, Unheard::default()))),
+                move |answer, leases| {
+                    let Ok((got, unheard)) = answer else { return };
+                    unheard.letters(&shared, &got.taken);
+                    if keep_alive {
                         for Taken { row, .. } in &got.taken {
                             leases.hold(row.letter_id.clone(), row.fence, lease, clock.now());
                         }
                     }
                 },
             );
-            let Got { operation, taken, next } = got.await?;
-            Ok(Members::new(operation, self.handle.decode(taken).await?, next))
+            let (Got { operation, taken, next }, unheard) = answer.await?;
+            let claimed = self.handle.decode(taken).await?;
+            unheard.heard();
+            Ok(Members::new(operation, claimed, next))
         })
     }
 
@@ -164,18 +190,20 @@ impl BulkOperations for SqliteStore {
         leave: Leave,
         actor: Actor,
     ) -> BoxFuture<'_, Result<Operation, StoreError>> {
-        later(move || self.handle.leave(ticket, leave, actor))
+        later(move || self::leave(&self.handle.shared, ticket, leave, actor))
     }
 
     fn let_go(&self, ticket: &OperationTicket) {
-        let actor = Actor::new("store", "given back");
         // Nobody waits: a lease that cannot be given back runs out.
-        let _unheard = self.handle.leave(ticket.clone(), Leave::Released, actor);
+        let _unheard = leave(&self.handle.shared, ticket.clone(), Leave::Released, by_the_store());
     }
 }
 
-impl Handle {
-    fn leave(&self, ticket: OperationTicket, leave: Leave, actor: Actor) -> Reply<Result<Operation, StoreError>> {
-        self.change("leave an operation", move |tx| run::leave(tx, &ticket, &leave, &actor), |_, _| ())
-    }
+pub(super) fn leave(
+    shared: &worker::Shared,
+    ticket: OperationTicket,
+    leave: Leave,
+    actor: Actor,
+) -> Reply<Result<Operation, StoreError>> {
+    change(shared, "leave an operation", move |tx| run::leave(tx, &ticket, &leave, &actor), |_, _| ())
 }

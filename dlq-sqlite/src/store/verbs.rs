@@ -12,7 +12,8 @@ use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::reply::Reply;
 use rusqlite::Connection;
 
-use super::{Handle, SqliteStore, closed};
+use super::unheard::{Unheard, by_the_store};
+use super::{Handle, SqliteStore, change, closed};
 use crate::claim::Taken;
 use crate::payload::Payloads;
 use crate::worker::queue::{Command, Pending};
@@ -103,18 +104,24 @@ impl DeadLetterStore for SqliteStore {
             self.handle.note_claimed(&request.kinds);
             let places = Arc::clone(&self.handle.places);
             let (lease, keep_alive, clock) = (request.lease, request.keep_alive, self.handle.clock.clone());
-            let taken = self.handle.change(
+            let shared = Arc::clone(&self.handle.shared);
+            let answer = self.handle.change(
                 "claim letters",
-                move |tx| claim::claim(tx, &request, &places, &actor).map(Ok),
-                move |claimed, leases| {
-                    if let (true, Ok(claimed)) = (keep_alive, claimed) {
-                        for Taken { row, .. } in claimed {
+                move |tx| claim::claim(tx, &request, &places, &actor).map(|taken| Ok((taken, Unheard::default()))),
+                move |answer, leases| {
+                    let Ok((taken, unheard)) = answer else { return };
+                    unheard.letters(&shared, taken);
+                    if keep_alive {
+                        for Taken { row, .. } in taken {
                             leases.hold(row.letter_id.clone(), row.fence, lease, clock.now());
                         }
                     }
                 },
             );
-            self.handle.decode(taken.await?).await
+            let (taken, unheard) = answer.await?;
+            let claimed = self.handle.decode(taken).await?;
+            unheard.heard();
+            Ok(claimed)
         })
     }
 
@@ -146,7 +153,7 @@ impl DeadLetterStore for SqliteStore {
         release: Release,
         actor: Actor,
     ) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
-        later(move || self.handle.release(letter_id, release, actor))
+        later(move || self::release(&self.handle.shared, letter_id, release, actor))
     }
 
     fn restore(
@@ -200,9 +207,9 @@ impl DeadLetterStore for SqliteStore {
     }
 
     fn give_back(&self, letter_id: &str, fence: u64) {
-        let actor = Actor::new("store", "given back");
         // Nobody waits: a lease that cannot be given back runs out.
-        let _unheard = self.handle.release(letter_id.to_owned(), Release::Held { fence }, actor);
+        let release = Release::Held { fence };
+        let _unheard = self::release(&self.handle.shared, letter_id.to_owned(), release, by_the_store());
     }
 }
 
@@ -221,19 +228,25 @@ impl Handle {
         }
         Ok(claimed.into_iter().map(|(_, claimed)| claimed).collect())
     }
+}
 
-    fn release(&self, letter_id: String, release: Release, actor: Actor) -> Reply<Result<LetterRow, StoreError>> {
-        let held = letter_id.clone();
-        self.change(
-            "release a letter",
-            move |tx| claim::release(tx, &letter_id, release, &actor),
-            move |done, leases| {
-                if let (Release::Held { fence }, true) = (release, settled(done)) {
-                    leases.drop_held(&held, fence);
-                }
-            },
-        )
-    }
+pub(super) fn release(
+    shared: &worker::Shared,
+    letter_id: String,
+    release: Release,
+    actor: Actor,
+) -> Reply<Result<LetterRow, StoreError>> {
+    let held = letter_id.clone();
+    change(
+        shared,
+        "release a letter",
+        move |tx| claim::release(tx, &letter_id, release, &actor),
+        move |done, leases| {
+            if let (Some(fence), true) = (release.fence(), settled(done)) {
+                leases.drop_held(&held, fence);
+            }
+        },
+    )
 }
 
 /// Whether the lease this was about is over: it was written, or it had gone already.

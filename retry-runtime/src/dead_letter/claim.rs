@@ -31,6 +31,7 @@ impl Actor {
 /// most `limit`. Leases that have run out are taken back first.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
+#[allow(clippy::struct_excessive_bools, reason = "each is a choice of its own, and plain data")]
 pub struct ClaimRequest {
     /// The kinds the caller has handlers for. A store refuses an empty list as [`Invalid`](crate::error::StoreErrorKind).
     pub kinds: Vec<String>,
@@ -50,6 +51,10 @@ pub struct ClaimRequest {
     pub ignore_backoff: bool,
     /// Takes letters a server asked to leave alone for longer.
     pub ignore_not_before: bool,
+    /// Leaves out [what cannot be replayed as it is](crate::dead_letter::LetterRow::is_replayable): letters whose stored
+    /// payload was altered, and letters whose payload could not be serialised. They would come again and again to whoever
+    /// asks again and again.
+    pub replayable_only: bool,
     /// The store itself extends the lease until the result, the release, [`give_back`](crate::dead_letter::DeadLetterStore::give_back)
     /// or the end of the process. Only where [`Capabilities::heartbeats`](crate::dead_letter::Capabilities::heartbeats).
     pub keep_alive: bool,
@@ -67,6 +72,7 @@ impl ClaimRequest {
             owner: owner.into(),
             ignore_backoff: false,
             ignore_not_before: false,
+            replayable_only: false,
             keep_alive: false,
         }
     }
@@ -92,6 +98,7 @@ impl ClaimRequest {
             && filter.matches(row)
             && (self.ignore_backoff || due(row.replay_after))
             && (self.ignore_not_before || due(row.not_before))
+            && (!self.replayable_only || row.is_replayable())
     }
 }
 
@@ -235,16 +242,33 @@ pub enum Release {
         /// The fence of the claim.
         fence: u64,
     },
+    /// By its holder, whose handler could not be started: counts neither, and standing workers leave the letter alone for a
+    /// while ([`replay_after`](LetterRow::replay_after)), whichever process they live in.
+    Later {
+        /// The fence of the claim.
+        fence: u64,
+        /// For so long at least.
+        wait: Duration,
+    },
     /// By an operator, over the holder's head: the fence is raised, so that the holder's result comes too late.
     Forced,
 }
 
 impl Release {
-    /// In one word: `held` or `forced`.
+    /// In one word: `held`, `later` or `forced`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Held { .. } => "held",
+            Self::Later { .. } => "later",
             Self::Forced => "forced",
+        }
+    }
+
+    /// The fence of the holder that releases; `None` for an operator.
+    pub const fn fence(self) -> Option<u64> {
+        match self {
+            Self::Held { fence } | Self::Later { fence, .. } => Some(fence),
+            Self::Forced => None,
         }
     }
 }

@@ -73,7 +73,8 @@ pub use page::{Cursor, LOOK_AT, Order, Page, PageRequest};
 pub use record::{AttemptOutcome, DEFAULT_SCOPE, HistoryEntry, LetterDetail, LetterRow, MAX_CRASHES, MAX_REPLAYS};
 pub use redact::{REDACTED, Redactor};
 pub use replay::{
-    Handlers, IntoReplayError, OperationRunner, ReplayError, ReplayJob, ReplayReport, Replayer, Skipped, Stopper,
+    Handlers, IntoReplayError, OperationRunner, ReplayError, ReplayJob, ReplayReport, ReplayWorker, Replayer, Skipped,
+    Stopper, WorkerReport,
 };
 pub use revision::{Revision, RevisionSource};
 pub use rules::{KnownPayload, PayloadStep, lease_end};

@@ -186,9 +186,13 @@ impl LetterRow {
     /// # Errors
     /// `StaleLease` when the fence is not the running replay's; `Conflict` when an operator forces a letter that is not
     /// being replayed.
-    pub fn release(&mut self, release: Release) -> Result<(), StoreError> {
+    pub fn release(&mut self, release: Release, now: SystemTime) -> Result<(), StoreError> {
         match release {
             Release::Held { fence } => self.check_held(fence)?,
+            Release::Later { fence, wait } => {
+                self.check_held(fence)?;
+                self.replay_after = self.replay_after.max(Some(lease_end(now, wait)));
+            }
             Release::Forced if self.state == LetterState::Replaying => self.fence += 1,
             Release::Forced => {
                 let message =
@@ -198,6 +202,12 @@ impl LetterRow {
         }
         self.leave_replay();
         Ok(())
+    }
+
+    /// Whether a handler can be given what it was given at first: the stored payload is no altered one, and it is not one that
+    /// could not be serialised. (A letter that never had a payload can be replayed.)
+    pub const fn is_replayable(&self) -> bool {
+        !self.payload_altered && (self.payload_revision > 0 || self.payload_error.is_none())
     }
 
     /// Whether its lease has run out.
@@ -410,7 +420,7 @@ mod tests {
                         drop(row.finish(&Finish::new("", row.fence, ReplayOutcome::Failed(failure)), &actor, now));
                     }
                     4 if row.is_expired(now) => drop(row.reap(&actor, now)),
-                    5 => drop(row.release(Release::Forced)),
+                    5 => drop(row.release(Release::Forced, now)),
                     6 => drop(row.restore(1)),
                     7 => drop(row.discard(&actor, now)),
                     8 => drop(row.resolve(&actor, now)),

@@ -57,7 +57,8 @@ pub trait DeadLetterStore: DeadLetterSink {
     /// Counts over groups.
     fn aggregate(&self, question: Aggregate) -> BoxFuture<'_, Result<Vec<Group>, StoreError>>;
 
-    /// Takes parked letters for a replay: atomically, under a lease, with the fence raised.
+    /// Takes parked letters for a replay: atomically, under a lease, with the fence raised. When this future is dropped, what
+    /// it took is given back: nobody else knows of those leases.
     fn claim(&self, request: ClaimRequest, actor: Actor) -> BoxFuture<'_, Result<Vec<Claimed>, StoreError>>;
 
     /// Writes a replay's result: all of it, or nothing. A result with a stale fence is recorded as a late attempt, changes

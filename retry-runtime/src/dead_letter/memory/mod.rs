@@ -267,7 +267,7 @@ impl State {
         now: SystemTime,
     ) -> Result<LetterRow, StoreError> {
         let row = self.by_hand(letter_id, "released", release.as_str(), actor, now, |stored| {
-            stored.row.release(release)?;
+            stored.row.release(release, now)?;
             stored.kept_alive = false;
             Ok(())
         })?;

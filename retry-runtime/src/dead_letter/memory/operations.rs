@@ -254,7 +254,7 @@ impl State {
         self.operations.of(&ticket.op_id)?;
         let release = Release::Held { fence };
         let row = self.by_hand(letter_id, "released", release.as_str(), actor, now, |stored| {
-            stored.row.release(release)?;
+            stored.row.release(release, now)?;
             stored.kept_alive = false;
             Ok(())
         })?;
@@ -336,6 +336,14 @@ impl BulkOperations for MemoryStore {
             let behind = |id: &String| after.as_ref().is_none_or(|after| id < after);
             let newest_first = state.operations.all.iter().rev().filter(|(id, _)| behind(id));
             Ok(newest_first.take(limit as usize).map(|(_, kept)| kept.operation.clone()).collect())
+        })
+    }
+
+    fn waiting(&self, limit: u32) -> BoxFuture<'_, Result<Vec<Operation>, StoreError>> {
+        later(move || {
+            let (state, now) = (self.lock(), self.clock.now());
+            let all = state.operations.all.values().map(|kept| &kept.operation);
+            Ok(all.filter(|operation| operation.is_waiting(now)).take(limit as usize).cloned().collect())
         })
     }
 

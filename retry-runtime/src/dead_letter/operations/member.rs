@@ -160,7 +160,7 @@ pub fn ended_as(row: &LetterRow, reaped: bool) -> (ItemOutcome, String) {
 /// What a member became whose letter was released without a result.
 pub fn released_as(release: Release) -> (ItemOutcome, String) {
     match release {
-        Release::Held { .. } => (ItemOutcome::Pending, "given back".to_owned()),
+        Release::Held { .. } | Release::Later { .. } => (ItemOutcome::Pending, "given back".to_owned()),
         // Somebody stepped in: the operation does not step in again.
         Release::Forced => (ItemOutcome::Changed, "released by force".to_owned()),
     }

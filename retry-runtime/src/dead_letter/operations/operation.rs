@@ -132,6 +132,15 @@ impl Operation {
         Err(StoreError::new(StoreErrorKind::StaleLease, message))
     }
 
+    /// Whether a runner may take it at `now`, without force: it is pending, or its runner's lease has ended.
+    pub fn is_waiting(&self, now: SystemTime) -> bool {
+        match self.status {
+            OperationStatus::Pending => true,
+            OperationStatus::Running => self.lease_until.is_none_or(|end| end < now),
+            _ => false,
+        }
+    }
+
     /// Gives it to a runner: one that waits, or one whose runner's lease has ended; `force` takes it from a live one too.
     ///
     /// # Errors
@@ -141,8 +150,7 @@ impl Operation {
         match self.status {
             OperationStatus::Pending => {}
             OperationStatus::Running => {
-                let lives = self.lease_until.is_some_and(|end| end >= now);
-                if lives && !force {
+                if !self.is_waiting(now) && !force {
                     let runner = self.runner.as_deref().unwrap_or_default();
                     return conflict(format!("operation {} is run by {runner}, whose lease has not ended", self.id));
                 }

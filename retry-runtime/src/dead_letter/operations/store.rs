@@ -43,6 +43,10 @@ pub trait BulkOperations: DeadLetterStore {
     /// At most `limit` operations, the newest first, behind that of the id `after`.
     fn operations(&self, after: Option<String>, limit: u32) -> BoxFuture<'_, Result<Vec<Operation>, StoreError>>;
 
+    /// At most `limit` operations that a runner may [take](Self::take) now, the oldest first: those that are pending, and
+    /// those whose runner's lease has ended.
+    fn waiting(&self, limit: u32) -> BoxFuture<'_, Result<Vec<Operation>, StoreError>>;
+
     /// At most `limit` members by number, behind number `after`; only those with an outcome where one is named.
     fn items(
         &self,
@@ -56,7 +60,8 @@ pub trait BulkOperations: DeadLetterStore {
     fn steer(&self, op_id: String, steer: Steer, actor: Actor) -> BoxFuture<'_, Result<Operation, StoreError>>;
 
     /// Takes an operation to run it: the fence rises, and the lease of the runner begins. Members that wait (blocked, not due,
-    /// not started) are pending again. `force` takes it from a runner whose lease has not ended.
+    /// not started) are pending again. `force` takes it from a runner whose lease has not ended. When this future is dropped,
+    /// the operation is let go.
     fn take(
         &self,
         op_id: String,
@@ -71,7 +76,7 @@ pub trait BulkOperations: DeadLetterStore {
 
     /// The next members of a replay: what may be replayed is claimed as by [`claim`](DeadLetterStore::claim) (leases that have
     /// run out are taken back first), what may not gets its outcome. Obeys the ramp and the failure ratio, and ends or pauses
-    /// the operation itself when it is at its end.
+    /// the operation itself when it is at its end. When this future is dropped, what it claimed is given back.
     fn claim_members(
         &self,
         ticket: OperationTicket,
@@ -128,6 +133,9 @@ macro_rules! through {
             }
             fn operations(&self, after: Option<String>, limit: u32) -> BoxFuture<'_, Result<Vec<Operation>, StoreError>> {
                 (**self).operations(after, limit)
+            }
+            fn waiting(&self, limit: u32) -> BoxFuture<'_, Result<Vec<Operation>, StoreError>> {
+                (**self).waiting(limit)
             }
             fn items(&self, op_id: String, outcome: Option<ItemOutcome>, after: Option<u64>, limit: u32) -> BoxFuture<'_, Result<ItemPage, StoreError>> {
                 (**self).items(op_id, outcome, after, limit)

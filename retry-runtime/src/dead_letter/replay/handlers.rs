@@ -17,8 +17,9 @@ pub(super) enum Handler {
     Blocking(Arc<Blocking>),
 }
 
-/// What does jobs again, by kind: for a [`Replayer`](crate::dead_letter::Replayer) and for an
-/// [`OperationRunner`](crate::dead_letter::OperationRunner). Cheap to clone.
+/// What does jobs again, by kind: for a [`Replayer`](crate::dead_letter::Replayer), an
+/// [`OperationRunner`](crate::dead_letter::OperationRunner) and a [`ReplayWorker`](crate::dead_letter::ReplayWorker). Cheap to
+/// clone.
 ///
 /// A handler runs inside a [`ReplayScope`](crate::dead_letter::ReplayScope): when it calls the annotated function itself
 /// and that gives up again, no second letter is parked. What the handler spawns is outside of it.

@@ -11,6 +11,7 @@ mod runner;
 mod stopper;
 mod under_way;
 mod work;
+mod worker;
 
 use std::fmt;
 use std::future::Future;
@@ -23,6 +24,7 @@ pub use job::{IntoReplayError, ReplayError, ReplayJob};
 pub use report::{ReplayReport, Skipped};
 pub use runner::OperationRunner;
 pub use stopper::Stopper;
+pub use worker::{ReplayWorker, WorkerReport};
 
 use crate::dead_letter::executor::block_on;
 use crate::dead_letter::{Actor, DeadLetterStore, Filter};

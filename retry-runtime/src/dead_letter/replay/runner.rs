@@ -76,6 +76,8 @@ pub struct OperationRunner {
     takes_over: bool,
     stop: Stopper,
     progress: Option<Progress>,
+    /// Other work is driven by the same thread: no handler may block it.
+    is_worked: bool,
 }
 
 impl OperationRunner {
@@ -90,7 +92,16 @@ impl OperationRunner {
             takes_over: false,
             stop: Stopper::default(),
             progress: None,
+            is_worked: false,
         }
+    }
+
+    /// The runner of a worker, which ends with it.
+    pub(super) fn of_worker(store: Arc<dyn BulkOperations>, handlers: Handlers, stop: Stopper) -> Self {
+        let mut runner = Self::new(store).handlers(handlers);
+        runner.stop = stop;
+        runner.is_worked = true;
+        runner
     }
 
     /// As [`Handlers::on`]. Members of kinds without a handler are blocked: they wait for a run that has one.
@@ -189,7 +200,7 @@ impl OperationRunner {
         })
     }
 
-    async fn run_by(&self, op_id: String, timer: Timer) -> Result<Operation, StoreError> {
+    pub(super) async fn run_by(&self, op_id: String, timer: Timer) -> Result<Operation, StoreError> {
         let taking = self.store.take(op_id, self.name.clone(), self.lease, self.takes_over, self.actor.clone());
         let operation = taking.await?;
         let hold = Hold { store: Arc::clone(&self.store), ticket: operation.ticket(), is_held: true };
@@ -272,6 +283,13 @@ enum Turn {
     Failed(StoreError),
 }
 
+/// Members that were claimed, each under its lease from that moment on.
+struct Got {
+    operation: Operation,
+    claimed: Vec<(Claimed, Lease)>,
+    next: Next,
+}
+
 struct Run<'a> {
     with: &'a OperationRunner,
     ticket: OperationTicket,
@@ -283,6 +301,7 @@ struct Run<'a> {
 impl Run<'_> {
     async fn replay(&self, operation: &Operation) -> End {
         let most = usize::try_from(operation.options.concurrency).unwrap_or(1).max(1);
+        let threads = most > 1 || self.with.is_worked;
         let mut pace = Pace::new(operation.options.rate);
         let mut crew = Crew::new();
         let mut end = None;
@@ -315,16 +334,16 @@ impl Run<'_> {
             // The end needs no pace. What is lost, paused or cancelled is learned by asking.
             if free > 0 && ((!waits && (wait.is_zero() || pending == 0)) || self.kept.is_lost()) {
                 let limit = if pace.is_limited() { 1 } else { u32::try_from(free).unwrap_or(u32::MAX) };
-                let claimed = crew.beside(self.claim(limit)).await;
-                match claimed {
+                let got = crew.beside(self.claim(limit)).await;
+                match got {
                     Err(error) => end = Some(End::Failed(error)),
-                    Ok(Members { operation, claimed, next }) => {
-                        pending = operation.counts.pending();
-                        for claimed in claimed {
+                    Ok(got) => {
+                        pending = got.operation.counts.pending();
+                        for (claimed, lease) in got.claimed {
                             pace.started(now);
-                            crew.add(self.turn(claimed, most > 1));
+                            crew.add(self.turn(claimed, lease, threads));
                         }
-                        match next {
+                        match got.next {
                             Next::More => {}
                             Next::Wait => waits = true,
                             Next::Over => end = Some(End::Over),
@@ -358,23 +377,29 @@ impl Run<'_> {
         .await;
     }
 
-    async fn claim(&self, limit: u32) -> Result<Members, StoreError> {
+    async fn claim(&self, limit: u32) -> Result<Got, StoreError> {
         let with = self.with;
         let mut claim = MemberClaim::new(with.handlers.kinds(), with.name.clone());
         claim.limit = limit;
         claim.lease = with.lease;
         claim.keep_alive = with.store.capabilities().heartbeats;
         let members = with.store.claim_members(self.ticket.clone(), claim, with.actor.clone()).await?;
-        with.say(&members.operation);
-        Ok(members)
+        let Members { operation, claimed, next } = members;
+        let store: Arc<dyn DeadLetterStore> = Arc::new(Arc::clone(&with.store));
+        let leased = claimed.into_iter().map(|claimed| {
+            let lease = Lease::new(Arc::clone(&store), &claimed);
+            (claimed, lease)
+        });
+        let got = Got { operation, claimed: leased.collect(), next };
+        with.say(&got.operation);
+        Ok(got)
     }
 
     /// One letter's turn: its handler, and its result.
-    async fn turn(&self, claimed: Claimed, threads: bool) -> Turn {
+    async fn turn(&self, claimed: Claimed, mut lease: Lease, threads: bool) -> Turn {
         let with = self.with;
-        let store: Arc<dyn DeadLetterStore> = Arc::new(Arc::clone(&with.store));
+        let store = &with.store;
         let heart = (!store.capabilities().heartbeats).then_some(self.heart);
-        let mut lease = Lease::new(Arc::clone(&store), &claimed);
         let unreadable = match &claimed.payload {
             Payload::Unserializable(why) if is_without_payload(&claimed.payload) => Some(why.clone()),
             _ => None,

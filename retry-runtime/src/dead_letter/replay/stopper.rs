@@ -10,8 +10,8 @@ struct Sign {
     waker: Option<Waker>,
 }
 
-/// Stops a [`Replayer`](crate::dead_letter::Replayer), or an [`OperationRunner`](crate::dead_letter::OperationRunner), after
-/// the letters it is at.
+/// Stops a [`Replayer`](crate::dead_letter::Replayer), an [`OperationRunner`](crate::dead_letter::OperationRunner) or a
+/// [`ReplayWorker`](crate::dead_letter::ReplayWorker) after the letters it is at.
 #[derive(Clone, Default)]
 pub struct Stopper {
     sign: Arc<Mutex<Sign>>,

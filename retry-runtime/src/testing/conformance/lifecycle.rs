@@ -18,6 +18,7 @@ pub(super) fn checks<S: DeadLetterStore>() -> Vec<Check<Bench<S>>> {
         "D15" an_extended_lease_is_not_taken_back,
         "S1" only_the_holder_extends,
         "D13" an_orderly_release_counts_nothing,
+        "D13" what_could_not_be_started_waits_and_counts_nothing,
         "S1" a_forced_release_raises_the_fence,
         "S1" only_a_replaying_letter_is_released,
         "S1" a_stale_release_changes_nothing,
@@ -134,6 +135,29 @@ fn an_orderly_release_counts_nothing<S: DeadLetterStore>(bench: &Bench<S>) -> Re
     same("attempts", row.attempts, 2)?;
     same("last_seen", row.last_seen, start())?;
     same("claimed again", bench.claim(usual_claim())?.len(), 1)
+}
+
+fn what_could_not_be_started_waits_and_counts_nothing<S: DeadLetterStore>(bench: &Bench<S>) -> Result<(), String> {
+    let id = bench.park_job("a")?;
+    let fence = bench.claim_id(&id)?.row.fence;
+    let stale = Release::Later { fence: fence + 1, wait: seconds(90) };
+    refused("a stale one", bench.release(&id, stale)?, StoreErrorKind::StaleLease)?;
+    let release = Release::Later { fence, wait: seconds(90) };
+    let row = bench.release(&id, release)?.map_err(|error| error.to_string())?;
+    same("state", row.state, LetterState::Parked)?;
+    same("counts", (row.replays, row.crashes, row.attempts), (0, 0, 2))?;
+    same("replay_after", row.replay_after, Some(start() + seconds(90)))?;
+    same("hint", row.not_before, None)?;
+    same("the letter", bench.row(&id)?, row)?;
+    bench.time.advance(seconds(89));
+    same("claimed during the wait", bench.claim(usual_claim())?.len(), 0)?;
+    // A shorter wait shortens nothing.
+    let again = bench.claim_id(&id)?.row.fence;
+    let release = Release::Later { fence: again, wait: seconds(0) };
+    let row = bench.release(&id, release)?.map_err(|error| error.to_string())?;
+    same("replay_after", row.replay_after, Some(start() + seconds(90)))?;
+    bench.time.advance(seconds(1));
+    same("claimed behind it", bench.claim(usual_claim())?.len(), 1)
 }
 
 fn a_forced_release_raises_the_fence<S: DeadLetterStore>(bench: &Bench<S>) -> Result<(), String> {

@@ -15,6 +15,8 @@ pub(super) fn checks<S: BulkOperations>() -> Vec<Check<Bench<S>>> {
         "D21" an_operation_is_kept_as_it_was_wanted,
         "D21" one_runner_at_a_time,
         "B27" another_runner_goes_on_after_the_lease,
+        "D21" what_waits_for_a_runner_is_listed_the_oldest_first,
+        "D13" what_nobody_hears_of_is_held_by_nobody,
         "D21" an_older_runner_is_refused,
         "D21" a_result_of_an_older_runner_is_its_letters_own,
         "B27" a_runner_that_leaves_is_followed_at_once,
@@ -67,6 +69,86 @@ fn an_operation_is_kept_as_it_was_wanted<S: BulkOperations>(bench: &Bench<S>) ->
     same("actor", &made.actor, &actor())?;
     same("status", (made.status, made.fence, made.stage), (OperationStatus::Pending, 0, Some(1)))?;
     same("made", (made.created_at, made.finished_at), (bench.time.now(), None))
+}
+
+fn what_waits_for_a_runner_is_listed_the_oldest_first<S: BulkOperations>(bench: &Bench<S>) -> Result<(), String> {
+    park_many(bench, 2)?;
+    let mut ids = Vec::new();
+    for _ in 0..5 {
+        ids.push(bench.start(replay_all())?.id);
+        bench.time.advance(seconds(1));
+    }
+    let waiting = |limit: u32| -> Result<Vec<usize>, String> {
+        let waiting = done(bench.store.waiting(limit))?;
+        let places =
+            waiting.iter().map(|operation| ids.iter().position(|id| *id == operation.id).unwrap_or(usize::MAX));
+        Ok(places.collect())
+    };
+    same("all", waiting(9)?, vec![0, 1, 2, 3, 4])?;
+    same("the first two", waiting(2)?, vec![0, 1])?;
+    let id = |nth: usize| ids.get(nth).map(String::as_str).unwrap_or_default();
+    for nth in [0, 1] {
+        take_as(bench, id(nth), "runner", false)?.map_err(|error| error.to_string())?;
+        bench.time.advance(seconds(1));
+    }
+    steer(bench, id(2), Steer::Pause)?;
+    steer(bench, id(3), Steer::Cancel)?;
+    same("without those that run, are paused, or over", waiting(9)?, vec![4])?;
+    bench.time.advance(LEASE.saturating_sub(seconds(2)));
+    same("at the end of the first lease", waiting(9)?, vec![4])?;
+    bench.time.advance(Duration::from_millis(1));
+    same("behind it", waiting(9)?, vec![0, 4])?;
+    steer(bench, id(2), Steer::Resume)?;
+    same("resumed", waiting(9)?, vec![0, 2, 4])
+}
+
+/// Asks for something and is gone before the answer, or before the answer is looked at; what came at once is returned.
+fn unheard<S: BulkOperations, T>(
+    bench: &Bench<S>,
+    mut asked: crate::dead_letter::BoxFuture<'_, Result<T, StoreError>>,
+    answered: bool,
+) -> Result<Option<T>, String> {
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let heard = match asked.as_mut().poll(&mut context) {
+        std::task::Poll::Ready(heard) => Some(heard.map_err(|error| error.to_string())?),
+        std::task::Poll::Pending => None,
+    };
+    if answered {
+        done(bench.store.reap(actor()))?;
+    }
+    drop(asked);
+    // Behind these, what nobody heard of was given back.
+    done(bench.store.reap(actor()))?;
+    done(bench.store.reap(actor()))?;
+    Ok(heard)
+}
+
+fn what_nobody_hears_of_is_held_by_nobody<S: BulkOperations>(bench: &Bench<S>) -> Result<(), String> {
+    park_many(bench, 2)?;
+    let id = bench.start(replay_all())?.id;
+    for answered in [false, true, false, true] {
+        let taking = bench.store.take(id.clone(), "gone".to_owned(), LEASE, false, actor());
+        if let Some(taken) = unheard(bench, taking, answered)? {
+            done(bench.store.leave(taken.ticket(), Leave::Released, actor()))?;
+        }
+        let left = done(bench.store.operation(id.clone()))?.ok_or("the operation is gone")?;
+        same("the operation", (left.status, left.runner), (OperationStatus::Pending, None))?;
+        let taken = take_as(bench, &id, "another", false)?.map_err(|error| error.to_string())?;
+        let mut claim = MemberClaim::new(["fetch"], "another");
+        claim.limit = 2;
+        claim.keep_alive = true;
+        if let Some(members) = unheard(bench, bench.store.claim_members(taken.ticket(), claim, actor()), answered)? {
+            for claimed in members.claimed {
+                let release = crate::dead_letter::Release::Held { fence: claimed.row.fence };
+                bench.release(&claimed.row.letter_id, release)?.map_err(|error| error.to_string())?;
+            }
+        }
+        let counts = done(bench.store.operation(id.clone()))?.ok_or("the operation is gone")?.counts;
+        same("members", (counts.running(), counts.pending()), (0, 2))?;
+        same("parked letters", done(bench.store.count(Filter::parked()))?, 2)?;
+        done(bench.store.leave(taken.ticket(), Leave::Released, actor()))?;
+    }
+    Ok(())
 }
 
 fn one_runner_at_a_time<S: BulkOperations>(bench: &Bench<S>) -> Result<(), String> {

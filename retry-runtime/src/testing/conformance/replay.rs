@@ -7,7 +7,7 @@ use super::support::{
 use crate::attempt::AttemptRecord;
 use crate::dead_letter::{
     AttemptOutcome, ClaimRequest, DeadLetter, DeadLetterStore, Failure, Filter, Finish, LetterState, Order,
-    PageRequest, ReplayOutcome,
+    PageRequest, Payload, Release, ReplayOutcome,
 };
 use crate::error::StoreErrorKind;
 use crate::stop::StopReason;
@@ -19,6 +19,8 @@ pub(super) fn checks<S: DeadLetterStore>() -> Vec<Check<Bench<S>>> {
         "D16" a_claim_obeys_filter_and_limit,
         "D16" a_claim_takes_the_letters_due_longest_first,
         "D12" a_server_hint_is_obeyed_unless_forced,
+        "D9" a_claim_leaves_out_what_cannot_be_replayed_where_asked,
+        "D13" a_claim_that_nobody_hears_leaves_no_lease,
         "D12" the_replay_backoff_is_obeyed_unless_ignored,
         "S1" a_claimed_letter_is_leased,
         "S1" the_fence_rises_with_each_claim,
@@ -112,6 +114,58 @@ fn a_server_hint_is_obeyed_unless_forced<S: DeadLetterStore>(bench: &Bench<S>) -
     let mut forced = usual_claim();
     forced.ignore_not_before = true;
     same("forced", bench.claim(forced)?.len(), 1)
+}
+
+fn a_claim_leaves_out_what_cannot_be_replayed_where_asked<S: DeadLetterStore>(bench: &Bench<S>) -> Result<(), String> {
+    let broken = || Payload::Unserializable("key must be a string".to_owned());
+    let altered = DeadLetter { payload_altered: true, ..letter("altered", start()) };
+    let altered = bench.park(altered)?;
+    let without = bench.park(DeadLetter { payload: broken(), ..letter("without", start()) })?;
+    bench.park(DeadLetter { payload: Payload::None, ..letter("none", start()) })?;
+    let older = bench.park(letter("older", start()))?;
+    bench.park(DeadLetter { payload: broken(), ..letter("older", start() + seconds(1)) })?;
+    for id in [&altered, &without, &older] {
+        same("whether it can be replayed", bench.row(id)?.is_replayable(), *id == older)?;
+    }
+    let careful = ClaimRequest { replayable_only: true, ..usual_claim() };
+    let named = ClaimRequest { filter: Filter::id(altered.clone()), ..careful.clone() };
+    same("the altered one by its name", claimed_jobs(bench, named)?, names(&[]))?;
+    same("what can be replayed", claimed_jobs(bench, careful.clone())?, names(&["none", "older"]))?;
+    same("once more", claimed_jobs(bench, careful.clone())?, names(&[]))?;
+    let edit = crate::dead_letter::Edit::new(altered, 1, "2");
+    done(bench.store.edit(edit, actor()))?;
+    same("once it was edited", claimed_jobs(bench, careful)?, names(&["altered"]))?;
+    same("the rest, if not asked", claimed_jobs(bench, usual_claim())?, names(&["without"]))
+}
+
+/// Whoever claims may be gone before the store has answered: half-way in its queue, or with the answer there already.
+fn a_claim_that_nobody_hears_leaves_no_lease<S: DeadLetterStore>(bench: &Bench<S>) -> Result<(), String> {
+    for job in ["a", "b"] {
+        bench.park_job(job)?;
+    }
+    for polls in 0..20_u32 {
+        let mut claim = bench.store.claim(ClaimRequest { keep_alive: true, ..usual_claim() }, actor());
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        let heard = claim.as_mut().poll(&mut context);
+        if let std::task::Poll::Ready(claimed) = heard {
+            for claimed in claimed.map_err(|error| error.to_string())? {
+                let release = Release::Held { fence: claimed.row.fence };
+                bench.release(&claimed.row.letter_id, release)?.map_err(|error| error.to_string())?;
+            }
+        }
+        if polls % 2 == 0 {
+            // Behind this the answer to the claim is there.
+            done(bench.store.reap(actor()))?;
+        }
+        drop(claim);
+        // What nobody heard is given back without anybody's help: at the latest behind what is asked for now.
+        done(bench.store.reap(actor()))?;
+        done(bench.store.reap(actor()))?;
+        let mut replaying = Filter::all();
+        replaying.states.push(LetterState::Replaying);
+        same("leased to nobody", done(bench.store.count(replaying))?, 0)?;
+    }
+    same("crashes", bench.row(&bench.park_job("a")?)?.crashes, 0)
 }
 
 fn the_replay_backoff_is_obeyed_unless_ignored<S: DeadLetterStore>(bench: &Bench<S>) -> Result<(), String> {
