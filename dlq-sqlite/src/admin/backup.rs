@@ -1,6 +1,7 @@
 //! A copy of a store that is in use.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,6 +33,30 @@ pub struct Backup {
     pub spill_files: Vec<PathBuf>,
     /// Corrupt files that were set aside: they are not in the backup.
     pub set_aside_files: Vec<PathBuf>,
+}
+
+/// `4096 bytes in q.db, 2 payload files`, and what is missing or not in it.
+impl fmt::Display for Backup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counted = |n: usize, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
+        let files = usize::try_from(self.payload_files).unwrap_or(usize::MAX);
+        write!(f, "{} bytes in {}, {}", self.bytes, self.path.display(), counted(files, "payload file"))?;
+        if !self.payload_files_missing.is_empty() {
+            write!(
+                f,
+                "; {} missing: {}",
+                counted(self.payload_files_missing.len(), "payload file"),
+                self.payload_files_missing.join(", ")
+            )?;
+        }
+        for (files, what) in [(&self.spill_files, "spill file"), (&self.set_aside_files, "corrupt file")] {
+            if !files.is_empty() {
+                let names: Vec<_> = files.iter().map(|path| path.display().to_string()).collect();
+                write!(f, "; not in it: {} ({})", counted(files.len(), what), names.join(", "))?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Copies the store at `settings.path` to `target`. Others go on writing; the copy is the store of one moment.
@@ -149,4 +174,24 @@ fn check(copy: &Connection, path: &Path) -> Result<(), StoreError> {
     }
     let message = format!("the copy `{}` is damaged: {verdict}", path.display());
     Err(StoreError::new(StoreErrorKind::Corrupt, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backup_is_told_in_one_line() {
+        let mut backup = Backup { path: "copy.db".into(), bytes: 4_096, payload_files: 2, ..Backup::default() };
+        assert_eq!(backup.to_string(), "4096 bytes in copy.db, 2 payload files");
+        backup.payload_files = 1;
+        backup.payload_files_missing = vec!["ab".into(), "cd".into()];
+        backup.spill_files = vec!["q.spill".into()];
+        backup.set_aside_files = vec!["q.1".into(), "q.2".into()];
+        assert_eq!(
+            backup.to_string(),
+            "4096 bytes in copy.db, 1 payload file; 2 payload files missing: ab, cd; not in it: 1 spill file (q.spill); \
+             not in it: 2 corrupt files (q.1, q.2)"
+        );
+    }
 }

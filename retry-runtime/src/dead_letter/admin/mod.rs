@@ -5,6 +5,7 @@ mod export;
 mod line;
 mod record;
 mod retention;
+mod text;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,6 @@
 //! Bringing spilled letters home.
 
+use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -43,6 +44,24 @@ pub struct Import {
     pub busy: u64,
     /// Files left alone, because a later version wrote them, or they could not be read.
     pub refused: u64,
+}
+
+/// `12 letters taken in from 2 files, 1 bad line set aside`, and what was left alone.
+impl fmt::Display for Import {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counted = |n: u64, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
+        write!(f, "{} taken in from {}", counted(self.letters, "letter"), counted(self.files, "file"))?;
+        if self.bad_lines > 0 {
+            write!(f, ", {} set aside", counted(self.bad_lines, "bad line"))?;
+        }
+        if self.busy > 0 {
+            write!(f, ", {} of living processes left alone", counted(self.busy, "file"))?;
+        }
+        if self.refused > 0 {
+            write!(f, ", {} could not be read", counted(self.refused, "file"))?;
+        }
+        Ok(())
+    }
 }
 
 impl Spill {
@@ -221,4 +240,21 @@ fn set_aside(path: &Path, bad: &[Vec<u8>]) -> io::Result<()> {
         format!("{} lines of `{}` cannot be read; they are kept in `{}`", bad.len(), path.display(), aside.display());
     Notice::error("spill_torn", "", message).say();
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_import_is_told_in_one_line() {
+        let mut done = Import { files: 2, letters: 12, ..Import::default() };
+        assert_eq!(done.to_string(), "12 letters taken in from 2 files");
+        (done.bad_lines, done.busy, done.refused) = (1, 1, 3);
+        assert_eq!(
+            done.to_string(),
+            "12 letters taken in from 2 files, 1 bad line set aside, 1 file of living processes left alone, 3 files could \
+             not be read"
+        );
+    }
 }
