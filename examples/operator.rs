@@ -101,10 +101,16 @@ async fn replay(store: &SqliteStore) -> Done {
     Ok(())
 }
 
+#[derive(serde::Deserialize)]
+struct Page {
+    page: u32,
+    model: String,
+}
+
 /// Does a job again; usually this calls the annotated function itself.
 async fn summarise(job: ReplayJob) -> Result<(), ReplayError> {
-    let page: serde_json::Value = job.payload()?;
-    if page["model"] == "small" && page["page"] == 19 {
+    let page: Page = job.payload()?;
+    if page.model == "small" && page.page == 19 {
         return Err(ReplayError::failed("still forbidden"));
     }
     Ok(())

@@ -202,6 +202,18 @@ mod fake {
         pub(crate) use std::string::String;
 
         pub(crate) mod classify {
+            pub(crate) struct Own(pub(crate) &'static [&'static str]);
+
+            impl Own {
+                pub(crate) const fn closed(_: &'static str, names: &'static [&'static str]) -> Self {
+                    Self(names)
+                }
+            }
+
+            pub(crate) trait ClassNames {
+                const OWN: Own;
+            }
+
             pub(crate) struct Probe;
 
             impl Probe {
@@ -232,6 +244,7 @@ impl retry_runtime::Classify for Faked {
 fn nothing_but_the_given_crate_is_used() {
     assert_eq!(fake::Classify::classify(&Faked).0, "faked");
     assert_eq!(fake::Classify::describe(&Faked).as_deref(), Some("fake"));
+    assert_eq!(<Faked as fake::__private::classify::ClassNames>::OWN.0, ["faked"]);
     assert_eq!(retry_runtime::Classify::classify(&Faked).class, "by hand");
 }
 

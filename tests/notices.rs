@@ -120,9 +120,9 @@ fn a_class_that_no_failure_has() {
         class(rate_limit, max_retries = 0),
         class(busy, max_retries = 0)
     )]
-    fn known(error: Outer) -> Result<(), Outer> {
+    fn known(error: &Outer) -> Result<(), Outer> {
         Err(match error {
-            Outer::Inner(Inner::Status(status)) => Outer::Inner(Inner::Status(status)),
+            Outer::Inner(Inner::Status(status)) => Outer::Inner(Inner::Status(*status)),
             _ => Outer::Denied,
         })
     }
@@ -132,7 +132,7 @@ fn a_class_that_no_failure_has() {
     }
     listen();
     for error in [Outer::Denied, Outer::Inner(Inner::Status(429)), Outer::Inner(Inner::Busy), Outer::No(No)] {
-        assert!(known(error).is_err());
+        assert!(known(&error).is_err());
     }
     let _unused = (Outer::Inner(Inner::Again(Box::new(Outer::Denied))), Open::Io(std::io::Error::other("x")));
     assert!(open().is_err());

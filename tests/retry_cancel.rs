@@ -179,7 +179,7 @@ async fn every_face_has_it() {
     assert_eq!((refused.reason(), &*refused.last().unwrap().message), (StopReason::Cancelled, "busy 4"));
 
     // the report needs no value of the error
-    let retry = Retry::new(Policy::new()).cancel(ready(())).classify(|_: &()| unreachable!());
+    let retry = Retry::new(Policy::new()).cancel(ready(())).classify(|(): &()| unreachable!());
     let gave_up = retry.run_reporting(|| async { Err::<(), ()>(()) }).await.unwrap_err();
     assert_eq!((gave_up.reason(), gave_up.attempts()), (StopReason::Cancelled, 0));
 }

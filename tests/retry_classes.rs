@@ -183,11 +183,11 @@ async fn every_face_has_it() {
     });
     see(outcome, &context);
     let script2 = script();
-    let retry = Retry::new(&POLICY).class("rate_limit", limits).context(&mut context);
+    let retry = Retry::new(POLICY).class("rate_limit", limits).context(&mut context);
     let outcome = retry.run(|| async { script2.next() }).await;
     see(outcome, &context);
     let script3 = script();
-    let outcome = Retry::new(&POLICY).class("rate_limit", limits).context(&mut context).run_blocking(|| script3.next());
+    let outcome = Retry::new(POLICY).class("rate_limit", limits).context(&mut context).run_blocking(|| script3.next());
     see(outcome, &context);
     let waits = vec![Duration::from_secs(10), Duration::from_secs(30)];
     assert_eq!(seen, vec![(Err(E::Busy), waits, Some(StopReason::Exhausted)); 5]);

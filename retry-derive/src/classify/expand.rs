@@ -89,6 +89,7 @@ fn classes(model: &Model<'_>) -> TokenStream {
         const OWN: #classify::Own = #classify::Own::open(#name, &[#(#names),*]);
 
         fn more(found: &mut #classify::Found) {
+            #[allow(unused_imports)] // a type with names of its own answers without the trait
             use #classify::AnyClass as _;
             #more
         }
