@@ -10,8 +10,8 @@ use std::time::{Duration, SystemTime};
 
 use dlq_sqlite::SqliteStore;
 use retry_runtime::dead_letter::{
-    Actor, BulkOperations, DeadLetterSink, DeadLetterStore, Filter, ItemOutcome, LetterState, ManualClock, Operation,
-    OperationRequest, OperationRunner, OperationStatus, ReplayError, Verb,
+    Actor, BulkOperations, DeadLetterSink, DeadLetterStore, Filter, ItemOutcome, LetterState, ManualClock, MemberClaim,
+    Operation, OperationRequest, OperationRunner, OperationStatus, ReplayError, Verb,
 };
 use retry_runtime::error::StoreErrorKind;
 use rusqlite::Connection;
@@ -166,6 +166,35 @@ fn a_dropped_run_is_taken_up_at_once_after_the_file_was_closed() {
     let mut replaying = Filter::all();
     replaying.states.push(LetterState::Replaying);
     assert_eq!(block_on(store.count(replaying)).unwrap(), 0);
+    store.close(Duration::from_secs(10));
+    assert_intact(&path);
+}
+
+// D21, S7: a program that knows no operations shares the file, and ends replays of members.
+#[test]
+fn replays_that_another_program_ends_do_not_hold_the_operation() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("jobs.db");
+    let store = open(&path);
+    for job in 0..3 {
+        park(&store, &format!("job-{job:02}"));
+    }
+    let op = begin(&store);
+    let minute = Duration::from_secs(60);
+    let ticket = block_on(store.take(op.id.clone(), "ada".into(), minute, false, ada())).unwrap().ticket();
+    let mut claim = MemberClaim::new(["fetch"], "ada");
+    claim.limit = 3;
+    let next = || block_on(store.claim_members(ticket.clone(), claim.clone(), ada())).unwrap();
+    assert_eq!(next().claimed.len(), 3);
+    // One is taken back, one is done; the third goes on here.
+    let ended = "UPDATE letter SET owner = NULL, lease_until = NULL, state = 'parked' WHERE job_id = 'job-00';
+        UPDATE letter SET owner = NULL, lease_until = NULL, state = 'recovered', closed_at = 1, closed_by = 'old',
+            closed_reason = 'recovered' WHERE job_id = 'job-01'";
+    Connection::open(&path).unwrap().execute_batch(ended).unwrap();
+    let found = next();
+    let jobs: Vec<_> = found.claimed.iter().map(|claimed| claimed.row.job_id.as_str()).collect();
+    assert_eq!(jobs, ["job-00"]);
+    assert_eq!(counts(&found.operation), BTreeMap::from([("changed", 1), ("running", 2)]));
     store.close(Duration::from_secs(10));
     assert_intact(&path);
 }

@@ -79,6 +79,29 @@ async fn a_spilled_letter_has_no_secret_either() {
     assert_eq!(leaks(directory.path()), Vec::<String>::new());
 }
 
+// D9: what a program with other rules has spilled comes in by the same door.
+#[tokio::test]
+async fn a_spilled_letter_is_taken_in_by_the_rules_of_who_takes_it_in() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("jobs.db");
+    SqliteStore::options(&path).reserve(false).open().unwrap().close(Duration::from_secs(10));
+    let careless = SqliteStore::options(&path).reserve(false).redact_errors(Redactor::none()).open_read_only().unwrap();
+    assert!(matches!(park(&careless, letter("a")), Parking::Spilled { .. }));
+    assert_eq!(leaks(directory.path()).len(), 1);
+    careless.close(Duration::from_secs(10));
+    drop(careless);
+    let store = SqliteStore::options(&path).reserve(false).redact_payloads(Redactor::standard()).open().unwrap();
+    store.settle().await;
+    let page = store.list(Filter::all(), PageRequest::first(Order::NewestFirst, 10)).await.unwrap();
+    let [row] = page.rows.as_slice() else { panic!("{page:?}") };
+    assert!(row.payload_altered && !row.error_message.contains(SECRET), "{}", row.error_message);
+    store.close(Duration::from_secs(10));
+    drop(store);
+    let of_the_database: Vec<_> =
+        leaks(directory.path()).into_iter().filter(|path| !path.contains(".spill.")).collect();
+    assert_eq!(of_the_database, Vec::<String>::new());
+}
+
 // D9: it can be switched off, and extended.
 #[tokio::test]
 async fn the_defaults_are_the_user_s_to_change() {

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)] // tests fail by panicking
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use retry_runtime::StopReason;
@@ -151,6 +152,34 @@ fn nothing_is_collected_while_a_parking_holds_the_lock() {
     assert_eq!(refused.kind(), retry_runtime::error::StoreErrorKind::Busy);
     place.connection().execute_batch("COMMIT").unwrap();
     assert_eq!(collect(&other.connection, &blobs, &place.path, Duration::from_secs(1)).unwrap(), Collected::default());
+    assert!(place.read(&letter_id) == Payload::Json(large('a')));
+}
+
+// And the row may have come while it waited for the lock: it looks again.
+#[test]
+fn a_file_that_gets_its_row_while_the_collector_waits_stays() {
+    static WAITS: AtomicBool = AtomicBool::new(false);
+    let place = Place::new();
+    let prepared = place.payloads.prepare(&Payload::Json(large('a'))).unwrap();
+    place.connection().execute_batch("BEGIN IMMEDIATE").unwrap();
+    let letter_id = place.park(&large('a'), Some(&prepared));
+    let path = place.path.clone();
+    let collector = std::thread::spawn(move || {
+        let other = open::writer(&Settings::new(path.clone()), &OpenerLock::default(), "t").unwrap();
+        let waits = |_| {
+            WAITS.store(true, Ordering::SeqCst);
+            std::thread::yield_now();
+            true
+        };
+        other.connection.busy_handler(Some(waits)).unwrap();
+        collect(&other.connection, &Blobs::beside(&path), &path, Duration::from_secs(60)).unwrap()
+    });
+    while !WAITS.load(Ordering::SeqCst) {
+        assert!(!collector.is_finished(), "it waits for nobody");
+        std::thread::yield_now();
+    }
+    place.connection().execute_batch("COMMIT").unwrap();
+    assert_eq!(collector.join().unwrap(), Collected::default());
     assert!(place.read(&letter_id) == Payload::Json(large('a')));
 }
 
