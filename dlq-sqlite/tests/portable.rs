@@ -152,3 +152,18 @@ fn a_letter_whose_id_is_anothers_is_refused_with_its_line() {
     let (line, why) = report.refused.first().unwrap();
     assert!(*line == 2 && why.contains("another job's"), "{line}: {why}");
 }
+
+// What the store could not write is an error of the import, and no letter that was known.
+#[test]
+fn an_import_that_the_store_cannot_write_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let time = ManualClock::new(std::time::SystemTime::now());
+    let first = open(&directory.path().join("first.db"), &time);
+    assert!(wait(first.submit(letter("a"))).is_kept());
+    let lines = export(&first);
+    let path = directory.path().join("second.db");
+    open(&path, &time).close(Duration::from_secs(10));
+    let reader = SqliteStore::options(&path).reserve(false).open_read_only().unwrap();
+    assert!(block_on(Importer::new(&reader, actor()).read(lines.as_bytes())).is_err());
+    assert_eq!(import(&open(&path, &time), &lines).new, 1);
+}
