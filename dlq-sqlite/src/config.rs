@@ -114,8 +114,9 @@ impl SqliteOptions {
         }
     }
 
-    /// Whether a store is made where there is none; yes by default. With `false` a missing, empty or foreign file is an
-    /// error.
+    /// Whether a store is made where there is none; yes by default. With `false` a missing or empty file, one that is no
+    /// SQLite database and one of another program are errors, and left as they are. A damaged store is set aside and
+    /// replaced either way: there was one.
     pub fn create(mut self, create: bool) -> Self {
         self.settings.access = if create { Access::Create } else { Access::Write };
         self
@@ -228,7 +229,8 @@ impl SqliteOptions {
     ///
     /// # Errors
     /// [`OpenError`]. A store that is there but cannot be written at the moment opens all the same: its letters go to the
-    /// spill file, and it is tried again.
+    /// spill file, and it is tried again. So does one that a later version wrote and this one cannot read
+    /// ([`TooNew`](OpenError::TooNew)): the notice `store_down` says so, and the later version takes the letters in.
     pub fn open(self) -> Result<SqliteStore, OpenError> {
         SqliteStore::start(self)
     }

@@ -21,7 +21,7 @@ pub enum OpenError {
         .0.display()
     )]
     NoFile(PathBuf),
-    /// The file is no SQLite database.
+    /// The file is no SQLite database. Where a store may be [made](crate::SqliteOptions::create) it is set aside instead.
     #[error("`{}` is not a SQLite database", .0.display())]
     NotADatabase(PathBuf),
     /// The file can be read and its log cannot: SQLite wants to make the `-shm` file that goes with it.
@@ -50,8 +50,14 @@ pub enum OpenError {
         expected: i64,
     },
     /// The file was written by a newer version, which said that older ones cannot read it.
+    ///
+    /// Only [`open_read_only`](crate::SqliteOptions::open_read_only) fails with it. A store that is opened for writing opens
+    /// all the same, so that no job fails for it: it is [down](crate::SqliteStore::is_down), says so (notice `store_down`),
+    /// and its letters go to the spill file, from where the newer version takes them in. With this text changes are refused
+    /// as `ReadOnly`, and questions as `Unavailable`: nothing in the file can be read.
     #[error(
-        "`{}` has schema {schema}, readable from schema version {min_reader} on; this program knows version {known}",
+        "`{}` has schema {schema}, readable from schema version {min_reader} on; this program knows version {known}: \
+         it takes a program of a later version",
         path.display()
     )]
     TooNew {
@@ -115,6 +121,14 @@ impl OpenError {
         move |source| match source.sqlite_error_code() {
             Some(ErrorCode::NotADatabase) => Self::NotADatabase(path),
             _ => Self::Store(from_sqlite(place, source)),
+        }
+    }
+
+    /// What it is to somebody who asks: what cannot be read may not "only be read".
+    pub(crate) fn of_question(self) -> StoreError {
+        match self {
+            Self::TooNew { .. } => StoreError::new(StoreErrorKind::Unavailable, self.to_string()),
+            other => other.into(),
         }
     }
 

@@ -54,10 +54,21 @@
 //!
 //! # The files
 //!
-//! All are for their owner alone: the database, its `-wal` and `-shm`; `.lock`, by which processes know of each other;
-//! `.reserve`, 4 MiB given free when the disk is full; `.spill.*.ndjson`; `.blobs/`, a directory of payloads too large for a
-//! row. The database must lie on a local disk. Symbolic
-//! links to it are followed; hard links are two names for which SQLite keeps two logs, and must not be made.
+//! All are for their owner alone, and lie beside the database, `<name>`:
+//!
+//! | | |
+//! |---|---|
+//! | `<name>-wal`, `<name>-shm` | SQLite's log, with what the database does not have yet, and its index; gone after a clean end |
+//! | `<name>.lock` | by which processes know of each other; empty |
+//! | `<name>.reserve` | 4 MiB given free when the disk is full |
+//! | `<name>.blobs/` | payloads too large for a row, each named by its hash |
+//! | `<name>.spill.*.ndjson` | letters that wait to be taken in (or in another of the [spill directories](SqliteOptions::spill_dirs)) |
+//! | `<name>.spill.*.ndjson.done` | one whose letters were taken in |
+//! | `<name>.spill.*.ndjson.bad` | lines of one that could not be read, for somebody to look at |
+//! | `<name>.corrupt-*` | a corrupt file that was set aside, with its `-wal` and `-shm`: they belong together |
+//!
+//! The database must lie on a local disk. Symbolic links to it are followed; hard links are two names for which SQLite keeps
+//! two logs, and must not be made.
 //!
 //! [`SqliteStore::backup`] copies a store, also one in use. When the last program has closed it, everything is in the
 //! database file and `.blobs/` alone: they can be copied like any files.

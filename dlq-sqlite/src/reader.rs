@@ -139,7 +139,7 @@ impl Source {
         }
         let open = match &mut self.open {
             Some(open) => open,
-            none => none.insert(open::reader(&self.settings, &self.shared.lock)?),
+            none => none.insert(open::reader(&self.settings, &self.shared.lock).map_err(OpenError::of_question)?),
         };
         let result = in_snapshot(&open.connection, question);
         if result.as_ref().is_err_and(|error| !matches!(kind_of(error), StoreErrorKind::Busy)) {

@@ -42,6 +42,16 @@ fn list_count_and_groups_agree_about_any_filter() {
     }
 }
 
+// B23
+#[test]
+fn plans_and_members_agree_about_any_filter() {
+    let fresh = Fresh::new();
+    let seeds = if std::env::var_os("SOAK").is_some() { 1_000 } else { 6 };
+    for seed in 2_000..2_000 + seeds {
+        conformance::filters_of_operations(|clock| fresh.store(clock), seed).unwrap();
+    }
+}
+
 #[test]
 fn the_store_keeps_the_rules_of_operations() {
     let fresh = Fresh::new();

@@ -505,9 +505,14 @@ fn a_later_file_is_used_and_keeps_what_it_added() {
     let store = open(&path);
     assert!(store.is_down());
     assert!(matches!(wait(store.submit(letter("b"))), Parking::Spilled { .. }));
-    let refused = block(store.count(Filter::all())).unwrap_err();
-    assert_eq!(refused.kind(), StoreErrorKind::ReadOnly);
-    assert!(refused.to_string().contains("schema 3"), "{refused}");
+    for refused in [
+        block(store.count(Filter::all())).unwrap_err(),
+        block(store.get("a".to_owned())).unwrap_err(),
+        block(store.list(Filter::all(), PageRequest::first(Order::NewestFirst, 5))).unwrap_err(),
+    ] {
+        assert_eq!(refused.kind(), StoreErrorKind::Unavailable, "{refused}");
+        assert!(refused.to_string().contains("schema 3") && refused.to_string().contains("later version"), "{refused}");
+    }
     assert_eq!(answer(store.begin(LedgerKey::new("s", "k2"), 3)).unwrap_err().kind(), StoreErrorKind::ReadOnly);
     let found = block(store.doctor(Checkup::quick())).unwrap();
     let down = found.iter().find(|finding| finding.code == "store_down").unwrap();

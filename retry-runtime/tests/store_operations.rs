@@ -23,6 +23,15 @@ fn the_store_in_memory_passes() {
     conformance::operations(MemoryStore::with_clock).assert_passed();
 }
 
+// B23
+#[test]
+fn the_store_in_memory_agrees_with_itself_about_the_members_of_any_filter() {
+    let seeds = if std::env::var_os("SOAK").is_some() { 2_000 } else { 40 };
+    for seed in 0..seeds {
+        conformance::filters_of_operations(MemoryStore::with_clock, seed).unwrap();
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     /// The members are looked for when the operation is run.
@@ -45,6 +54,8 @@ enum Fault {
     WaitingForgetsTheDead,
     /// The plan looks at the request's filter, the members at the one with the exclusion.
     PlanHasItsOwnFilter,
+    /// The members are found without the filter's upper end of time.
+    StartHasItsOwnFilter,
     WaitingMembersStay,
     NotStartedIsAFailure,
     OperationsInTheAuditForgotten,
@@ -199,6 +210,9 @@ impl BulkOperations for Faulty {
             }
             if self.is(Fault::RatioIgnored) {
                 request.options.stop_ratio = None;
+            }
+            if self.is(Fault::StartHasItsOwnFilter) {
+                request.filter.until = None;
             }
             let operation = self.inner.start(request.clone(), actor).await?;
             self.requests.lock().unwrap().insert(operation.id.clone(), request);
@@ -373,6 +387,7 @@ fn each_fault_is_found() {
         (Fault::WaitingForgetsTheDead, &["what_waits_for_a_runner_is_listed_the_oldest_first"]),
         (Fault::PlanWrites, &["plan_count_and_members_agree"]),
         (Fault::PlanHasItsOwnFilter, &["plan_count_and_members_agree"]),
+        (Fault::StartHasItsOwnFilter, &["plan_members_list_and_count_agree_about_any_filter"]),
         (Fault::WaitingMembersStay, &["what_waits_is_not_burned_and_comes_back"]),
         (Fault::NotStartedIsAFailure, &["a_handler_that_did_not_start_gives_its_member_back"]),
         (Fault::OperationsInTheAuditForgotten, &["what_an_operation_does_stands_in_the_audit"]),

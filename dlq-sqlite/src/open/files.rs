@@ -250,6 +250,23 @@ pub(crate) fn set_aside(path: &Path, stamp: &str) -> io::Result<PathBuf> {
     Ok(target)
 }
 
+/// Undoes [`set_aside`], and removes what was made meanwhile: for whoever holds the exclusive lock.
+pub(crate) fn put_back(path: &Path, target: &Path) -> io::Result<()> {
+    for suffix in ["-wal", "-journal", "-shm", ""] {
+        match std::fs::remove_file(beside(path, suffix)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    for suffix in ["", "-shm", "-journal", "-wal"] {
+        match std::fs::rename(beside(target, suffix), beside(path, suffix)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// The path as this store will use it for as long as it lives: absolute, since the working directory may change, and the
 /// file itself rather than a link to it, since SQLite names the log after the file, and all openers must agree on the names
 /// beside it.

@@ -64,6 +64,16 @@ pub(crate) struct Reader {
 
 /// Opens for writing, creating the file where that is allowed. `stamp` names a file that has to be set aside.
 pub(crate) fn writer(settings: &Settings, lock: &OpenerLock, stamp: &str) -> Result<Writer, OpenError> {
+    writer_again(settings, lock, stamp, None)
+}
+
+/// The same for a store that had the file `ours` open: when that one is no database any more, it was damaged.
+pub(crate) fn writer_again(
+    settings: &Settings,
+    lock: &OpenerLock,
+    stamp: &str,
+    ours: Option<FileIdentity>,
+) -> Result<Writer, OpenError> {
     let _one_at_a_time = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
     let path = &settings.path;
     if !settings.network_file_system {
@@ -74,11 +84,15 @@ pub(crate) fn writer(settings: &Settings, lock: &OpenerLock, stamp: &str) -> Res
         lock.hold(path, settings.busy_limit)?;
         let aside = set_orphan_log_aside(settings, lock, stamp)?;
         files::create(path)?;
-        open_or_set_aside(settings, lock, stamp, aside)
+        open_or_set_aside(settings, lock, stamp, ours, aside)
     } else {
-        must_be_there(settings)?;
+        // Where there are openers, one of them may be setting it aside: what is missing then is missing only under the lock.
+        if !files::beside(path, ".lock").exists() {
+            must_be_there(settings)?;
+        }
         lock.hold(path, settings.busy_limit)?;
-        open_or_set_aside(settings, lock, stamp, None)
+        must_be_there(settings)?;
+        open_or_set_aside(settings, lock, stamp, ours, None)
     }
 }
 
@@ -86,24 +100,43 @@ fn open_or_set_aside(
     settings: &Settings,
     lock: &OpenerLock,
     stamp: &str,
+    ours: Option<FileIdentity>,
     set_aside: Option<PathBuf>,
 ) -> Result<Writer, OpenError> {
+    let path = &settings.path;
+    let is_damaged = |error: &OpenError| match error {
+        // Where none is to be made, a file of something else is somebody else's.
+        OpenError::NotADatabase(_) if settings.access != Access::Create => {
+            ours.is_some() && ours == FileIdentity::of(path)
+        }
+        error => error.kind() == StoreErrorKind::Corrupt,
+    };
     let corrupt = match connect_patiently(settings) {
-        Err(error) if error.kind() == StoreErrorKind::Corrupt => error,
+        Err(error) if is_damaged(&error) => error,
         other => return other.map(|(connection, identity)| Writer { connection, identity, set_aside }),
     };
-    let path = &settings.path;
     let opened = lock.exclusively(|| match connect_patiently(settings) {
-        Err(again) if again.kind() == StoreErrorKind::Corrupt => {
+        Err(again) if is_damaged(&again) => {
             let moved = files::set_aside(path, stamp).map_err(OpenError::io("set aside the corrupt", path))?;
-            files::create(path)?;
-            connect_patiently(settings).map(|opened| (opened, Some(moved)))
+            replace(settings, &moved).map(|opened| (opened, Some(moved)))
         }
         other => other.map(|opened| (opened, None)),
     });
     // Where somebody else has it open, it is left alone.
     let ((connection, identity), moved) = opened.ok_or(corrupt)??;
     Ok(Writer { connection, identity, set_aside: moved.or(set_aside) })
+}
+
+/// Makes a fresh store where one was set aside, also for those who make none where there was none.
+fn replace(settings: &Settings, moved: &Path) -> Result<(Connection, FileIdentity), OpenError> {
+    let path = &settings.path;
+    let fresh = Settings { access: Access::Create, ..settings.clone() };
+    files::create(path).and_then(|()| connect_patiently(&fresh)).inspect_err(|_| {
+        if settings.access != Access::Create {
+            // They would never get past a missing or empty file. One that cannot be put back is said by its next opening.
+            let _put_back = files::put_back(path, moved);
+        }
+    })
 }
 
 fn set_orphan_log_aside(settings: &Settings, lock: &OpenerLock, stamp: &str) -> Result<Option<PathBuf>, OpenError> {

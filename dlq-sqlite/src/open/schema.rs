@@ -10,9 +10,10 @@
 //! owner alone, and synced; and where that copy cannot be made, the file is not migrated but opened for reading. Whoever
 //! deletes the copy is the operator, never a program.
 
+use retry_runtime::error::StoreErrorKind;
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::config::Settings;
+use crate::config::{Access, Settings};
 use crate::error::OpenError;
 use crate::failpoints;
 
@@ -47,7 +48,9 @@ pub(crate) fn look(connection: &Connection, settings: &Settings) -> Result<Found
     connection.execute_batch("BEGIN").map_err(OpenError::sqlite("read the header of", path))?;
     let found = look_at_snapshot(connection, settings);
     if !connection.is_autocommit() {
-        connection.execute_batch("COMMIT").map_err(OpenError::sqlite("read the header of", path))?;
+        let ended = connection.execute_batch("COMMIT").map_err(OpenError::sqlite("read the header of", path));
+        // A damaged file fails here too, and less clearly.
+        return found.and_then(|found| ended.map(|()| found));
     }
     found
 }
@@ -59,12 +62,24 @@ fn look_at_snapshot(connection: &Connection, settings: &Settings) -> Result<Foun
     };
     let application = number("PRAGMA application_id")?;
     let version = number("PRAGMA user_version")?;
-    let objects = number("SELECT count(*) FROM sqlite_schema")?;
+    let foreign = || OpenError::Foreign { path: path.clone(), found: application, expected: APPLICATION_ID };
+    // By the header alone, as far as it says: another program's damaged file is not ours to set aside.
+    if application != 0 && application != APPLICATION_ID {
+        return Err(foreign());
+    }
+    let objects = match number("SELECT count(*) FROM sqlite_schema") {
+        Err(error)
+            if application == 0 && settings.access != Access::Create && error.kind() == StoreErrorKind::Corrupt =>
+        {
+            return Err(foreign());
+        }
+        other => other?,
+    };
     if application == 0 && version == 0 && objects == 0 {
         return Ok(Found::New);
     }
     if application != APPLICATION_ID {
-        return Err(OpenError::Foreign { path: path.clone(), found: application, expected: APPLICATION_ID });
+        return Err(foreign());
     }
     if version <= VERSION {
         return Ok(Found::Ours(version));

@@ -67,7 +67,8 @@ impl SqliteStore {
     ///
     /// # Errors
     /// [`OpenError`]. A store that is there but cannot be written at the moment opens all the same: its letters go to the
-    /// spill file, and it is tried again.
+    /// spill file, and it is tried again. So does one that a later version wrote and this one cannot read
+    /// ([`TooNew`](OpenError::TooNew)): the notice `store_down` says so, and the later version takes the letters in.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         Self::options(path).open()
     }
@@ -199,7 +200,9 @@ fn degrade(
         Ok(link) => Ok(Ok(link)),
         Err(error) => {
             let passing = match &error {
-                OpenError::TooNew { .. } | OpenError::NotADatabase(_) => true,
+                OpenError::TooNew { .. } => true,
+                // It waits to be set aside, by whoever may make a store.
+                OpenError::NotADatabase(_) => settings.access == Access::Create,
                 OpenError::Store(error) => worker::batch::is_of_the_store(error.kind()),
                 OpenError::Io { .. } => matches!(error.kind(), StoreErrorKind::Full | StoreErrorKind::ReadOnly),
                 _ => false,

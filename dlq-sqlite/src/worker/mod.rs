@@ -63,6 +63,8 @@ pub(crate) struct Worker {
     pub(crate) scope: String,
     pub(crate) name: String,
     link: Option<open::Writer>,
+    /// The file of the last connection.
+    ours: Option<FileIdentity>,
     outage: Outage,
     leases: Leases,
     /// The time of this turn.
@@ -106,6 +108,7 @@ impl Worker {
             clock,
             scope,
             name: writer_name(),
+            ours: link.as_ref().map(|link| link.identity),
             link,
             outage,
             leases: Leases::default(),
@@ -262,8 +265,9 @@ impl Worker {
             let message = format!("the directory `{}` is gone", directory.display());
             return Err(StoreError::new(StoreErrorKind::Unavailable, message));
         }
-        let link = open::writer(&self.settings, &self.shared.lock, &stamp(self.now))?;
+        let link = open::writer_again(&self.settings, &self.shared.lock, &stamp(self.now), self.ours)?;
         say_set_aside(&link);
+        self.ours = Some(link.identity);
         self.link = Some(link);
         Ok(())
     }

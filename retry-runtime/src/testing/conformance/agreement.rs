@@ -20,7 +20,7 @@ pub(super) fn checks<S: DeadLetterStore>() -> Vec<Check<Bench<S>>> {
 }
 
 const LETTERS: u64 = 40;
-const FILTERS: u32 = 40;
+pub(super) const FILTERS: u32 = 40;
 
 fn any_filter_means_the_same_everywhere<S: DeadLetterStore>(bench: &Bench<S>) -> Result<(), String> {
     filters_agree(bench, 23)
@@ -65,7 +65,7 @@ fn agree<S: DeadLetterStore>(
 }
 
 /// The whole list, in pages of random size that look at a random number of letters.
-fn list<S: DeadLetterStore>(
+pub(super) fn list<S: DeadLetterStore>(
     bench: &Bench<S>,
     dice: &mut Dice,
     filter: &Filter,
@@ -127,7 +127,7 @@ fn random_letter(dice: &mut Dice, job_id: &str) -> DeadLetter {
     sent
 }
 
-fn pick<T: Copy>(dice: &mut Dice, of: &[T]) -> T {
+pub(super) fn pick<T: Copy>(dice: &mut Dice, of: &[T]) -> T {
     let at = usize::try_from(dice.roll(of.len() as u64)).unwrap_or(0);
     #[allow(clippy::indexing_slicing, reason = "rolled below the length")]
     of[at]

@@ -16,6 +16,7 @@
 
 mod admin;
 mod agreement;
+mod agreement_operations;
 mod audit;
 mod books;
 mod bounded;
@@ -85,6 +86,7 @@ pub fn store<S: DeadLetterStore>(mut make: impl FnMut(StoreClock) -> S) -> Repor
 pub fn operations<S: BulkOperations>(mut make: impl FnMut(StoreClock) -> S) -> Report {
     let mut report = run(operations::checks(), || Bench::new(&mut make));
     report.extend(run(operations_run::checks(), || Bench::new(&mut make)));
+    report.extend(run(agreement_operations::checks(), || Bench::new(&mut make)));
     report
 }
 
@@ -95,6 +97,16 @@ pub fn operations<S: BulkOperations>(mut make: impl FnMut(StoreClock) -> S) -> R
 /// What differed.
 pub fn filters<S: DeadLetterStore>(make: impl FnOnce(StoreClock) -> S, seed: u64) -> Result<(), String> {
     agreement::filters_agree(&Bench::new(make), seed)
+}
+
+/// Checks that also the plan and the frozen members of an operation are the letters that its
+/// [filter](crate::dead_letter::OperationRequest::members) means, and with them list and count, for random letters, filters
+/// and verbs by this seed. (One seed is a part of [`operations`].)
+///
+/// # Errors
+/// What differed.
+pub fn filters_of_operations<S: BulkOperations>(make: impl FnOnce(StoreClock) -> S, seed: u64) -> Result<(), String> {
+    agreement_operations::filters_agree(&Bench::new(make), seed)
 }
 
 /// Checks only what operators do to one letter, the audit of all changes, and the history: a part of [`store`].
