@@ -1,10 +1,12 @@
-//! The README shows what runs.
+//! The README shows what runs, and its lists and that of the audit's words name what the sources say.
 #![allow(clippy::expect_used)] // a helper of a test fails as a test does
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use retry_runtime::Policy;
+use retry_runtime::dead_letter::OperationStatus;
 
 /// The plan that the README prints is the one that a policy prints.
 #[test]
@@ -55,8 +57,10 @@ fn the_dependencies_are_named_once_each() {
 fn every_notice_is_listed() {
     let readme = include_str!("../README.md");
     let mut names = Vec::new();
-    for library in ["retry-runtime/src", "dlq-sqlite/src"] {
-        notices(&Path::new(env!("CARGO_MANIFEST_DIR")).join(library), &mut names);
+    for source in sources() {
+        let calls = ["Notice::warning(", "Notice::error("].map(|call| source.split(call).skip(1));
+        let names_of_calls = calls.into_iter().flatten().filter_map(|rest| rest.trim_start().strip_prefix('"'));
+        names.extend(names_of_calls.filter_map(|rest| rest.split_once('"')).map(|(name, _)| name.to_owned()));
     }
     assert!(names.len() > 10, "{names:?}");
     for name in names {
@@ -64,17 +68,64 @@ fn every_notice_is_listed() {
     }
 }
 
-/// The names in `Notice::warning("name", ..)` and `Notice::error("name", ..)` below a directory.
-fn notices(directory: &Path, names: &mut Vec<String>) {
+/// The words that both stores write into the audit are those of the table beside its type, no more and no fewer.
+#[test]
+fn every_word_of_the_audit_is_in_its_table() {
+    let mut written = BTreeSet::new();
+    for source in sources() {
+        // The arguments of the functions that write events, and the choices made just before.
+        let calls = ["event(", ".happened(", ".happened_to(", "self.note(", "state.note(", ".by_hand(", "change(tx, "];
+        let arguments = calls.iter().flat_map(|call| source.split(call).skip(1)).map(arguments);
+        let first = arguments.filter_map(|arguments| words(arguments).next());
+        let choices = source.lines().filter_map(|line| line.trim_start().strip_prefix("let what = "));
+        written.extend(first.chain(choices.flat_map(words)));
+    }
+    assert!(written.remove("operation_{}"), "{written:?}");
+    let statuses = OperationStatus::ALL.iter().map(|status| format!("operation_{status}"));
+    let written: BTreeSet<String> = written.into_iter().chain(statuses).collect();
+
+    let table = include_str!("../retry-runtime/src/dead_letter/event.rs");
+    let rows = table.lines().filter_map(|line| line.strip_prefix("/// | `")).filter(|row| !row.starts_with("what`"));
+    let listed: BTreeSet<String> = rows
+        .filter_map(|row| row.split_once("` |"))
+        .flat_map(|(words, _)| words.split("`, `"))
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(written, listed);
+}
+
+/// Up to the bracket that closes the call.
+fn arguments(rest: &str) -> &str {
+    let mut open = 1;
+    let end = rest.find(|c| {
+        open += i32::from(c == '(') - i32::from(c == ')');
+        open == 0
+    });
+    rest.get(..end.unwrap_or(0)).unwrap_or_default()
+}
+
+/// What is quoted and could be a word of the audit.
+fn words(code: &str) -> impl Iterator<Item = String> {
+    let is_word = |text: &&str| !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || "_{}".contains(c));
+    code.split('"').skip(1).step_by(2).filter(is_word).map(str::to_owned)
+}
+
+/// The text of every source file of both libraries.
+fn sources() -> Vec<String> {
+    let mut texts = Vec::new();
+    for library in ["retry-runtime/src", "dlq-sqlite/src"] {
+        read(&Path::new(env!("CARGO_MANIFEST_DIR")).join(library), &mut texts);
+    }
+    texts
+}
+
+fn read(directory: &Path, texts: &mut Vec<String>) {
     for entry in fs::read_dir(directory).expect("the sources are there") {
         let path = entry.expect("the sources can be listed").path();
         if path.is_dir() {
-            notices(&path, names);
+            read(&path, texts);
         } else {
-            let source = fs::read_to_string(&path).expect("the sources can be read");
-            let calls = ["Notice::warning(", "Notice::error("].map(|call| source.split(call).skip(1));
-            let names_of_calls = calls.into_iter().flatten().filter_map(|rest| rest.trim_start().strip_prefix('"'));
-            names.extend(names_of_calls.filter_map(|rest| rest.split_once('"')).map(|(name, _)| name.to_owned()));
+            texts.push(fs::read_to_string(&path).expect("the sources can be read"));
         }
     }
 }

@@ -150,7 +150,7 @@ impl Source {
 }
 
 /// One snapshot for all statements of a question; short, so that the log can be emptied.
-fn in_snapshot<T>(
+pub(crate) fn in_snapshot<T>(
     connection: &Connection,
     question: impl FnOnce(&Connection) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {

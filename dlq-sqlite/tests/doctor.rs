@@ -8,12 +8,13 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use dlq_sqlite::{AlarmAt, Durability, SqliteOptions, SqliteStore};
 use retry_runtime::dead_letter::{
     Actor, Checkup, ClaimRequest, DeadLetterSink, DeadLetterStore, Depth, Doctor, Filter, Finding, Finish, ManualClock,
-    Parking, Payload, ReplayOutcome, Retention, Severity, Spill,
+    Parking, Payload, Redactor, ReplayOutcome, Retention, Severity, Spill,
 };
 use retry_runtime::error::StoreErrorKind;
 use rusqlite::Connection;
@@ -140,7 +141,13 @@ fn letters_that_wait_in_a_spill_are_found() {
     let found = assert_found(&store, QUICK, Severity::Warning, "spilling");
     assert!(found.message.starts_with("1 letters") && found.message.contains(path.to_str().unwrap()), "{found}");
     assert!(find(&store, QUICK, "spilled").is_none());
+    // A store that only reads takes nothing in, and does not say so.
+    let reader = bench.options().open_read_only().unwrap();
+    let opens = "the next program that opens the store for writing takes them in";
+    assert!(assert_found(&reader, QUICK, Severity::Warning, "spilling").advice.contains(opens));
     drop(other);
+    assert_eq!(assert_found(&reader, QUICK, Severity::Warning, "spilled").advice, opens);
+    drop(reader);
     assert_found(&store, QUICK, Severity::Warning, "spilled");
     assert!(find(&store, QUICK, "spilling").is_none());
 
@@ -207,6 +214,109 @@ fn sizes_beyond_their_marks_are_found() {
         let store = open(alarm);
         assert_found(&store, depth, Severity::Warning, code);
     }
+}
+
+// S6: what is in the log alone takes its room too
+#[test]
+fn a_small_file_with_a_long_log_is_found() {
+    let bench = Bench::new();
+    let mut at = AlarmAt::default();
+    at.database_bytes = 800_000;
+    let store = bench.options().alarm_at(at).open().unwrap();
+    assert_sound(&store);
+    // Keeps what is parked now from being moved into the file.
+    let reader = Connection::open(&bench.path).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM letter").unwrap();
+    for n in 0..200 {
+        park(&store, &n.to_string());
+    }
+    let health = store.health();
+    assert!(health.database_bytes < 800_000 && health.log_bytes > 800_000, "{health:?}");
+    assert_found(&store, QUICK, Severity::Warning, "database_large");
+}
+
+#[test]
+fn many_owed_letters_are_found() {
+    let bench = Bench::new();
+    let mut at = AlarmAt::default();
+    at.owed_letters = 4;
+    let store = bench.options().alarm_at(at).open().unwrap();
+    let settle = || assert!(store.settle().wait(Duration::from_secs(60)).is_ok());
+    for n in 0..4 {
+        park(&store, &n.to_string());
+    }
+    settle();
+    assert_sound(&store);
+    assert_eq!(store.health().owed_letters, Some(4));
+    park(&store, "one more");
+    // One that is being replayed is owed too.
+    block(store.claim(ClaimRequest::new(["fetch"], "w"), Actor::new("w", ""))).unwrap();
+    settle();
+    let found = assert_found(&store, QUICK, Severity::Warning, "owed_many");
+    assert_eq!(found.message, "5 letters are owed, above 4");
+    assert_eq!(store.health().owed_letters, Some(5));
+    drop(store);
+    let reader = bench.options().alarm_at(at).open_read_only().unwrap();
+    assert_found(&reader, QUICK, Severity::Warning, "owed_many");
+    assert_eq!(reader.health().owed_letters, None, "it has no writer that counts");
+}
+
+// D9: a payload that a rule altered waits until somebody knows of it
+#[test]
+fn letters_that_replays_pass_over_are_found() {
+    let bench = Bench::new();
+    let store = bench.options().redact_payloads(Redactor::standard()).open().unwrap();
+    park(&store, "whole");
+    assert_sound(&store);
+    let mut secret = letter("secret");
+    secret.payload = Payload::Json("{\"password\":\"hunter2\"}".to_owned());
+    assert!(matches!(wait(store.submit(secret)), Parking::Parked { .. }));
+    for depth in [QUICK, FULL] {
+        let found = assert_found(&store, depth, Severity::Warning, "altered");
+        assert!(found.message.starts_with("1 parked letters"), "{found}");
+        assert!(found.advice.contains("edit") && found.advice.contains("force"), "{found}");
+    }
+}
+
+/// What an examination says when a file is damaged.
+const DAMAGE: [&str; 5] = ["counts_differ", "corrupt", "foreign_keys", "payload_files_missing", "unreadable"];
+
+// A3: numbers that are compared are of one moment
+#[test]
+fn an_examination_while_others_work_finds_no_damage() {
+    let bench = Bench::new();
+    let options = || bench.options().busy_limit(Duration::from_secs(60)).durability(Durability::Normal);
+    let other = options().open().unwrap();
+    let tickets: Vec<_> = (0..1_500).map(|n| other.submit(letter(&n.to_string()))).collect();
+    assert!(tickets.into_iter().all(|ticket| matches!(wait(ticket), Parking::Parked { .. })));
+    let (store, reader) = (options().open().unwrap(), options().open_read_only().unwrap());
+    let stop = AtomicBool::new(false);
+    let moved = std::thread::scope(|scope| {
+        let working = scope.spawn(|| {
+            let actor = || Actor::new("w", "");
+            let mut moved = 0;
+            while !stop.load(Ordering::Relaxed) {
+                park(&other, &format!("new {}", moved % 500));
+                let claimed = block(other.claim(ClaimRequest::new(["fetch"], "w"), actor())).unwrap();
+                for claimed in claimed {
+                    let finish = Finish::new(claimed.row.letter_id, claimed.row.fence, ReplayOutcome::Recovered);
+                    block(other.finish(finish, actor())).unwrap();
+                    moved += 1;
+                }
+            }
+            moved
+        });
+        let mut damage = Vec::new();
+        for n in 0..50 {
+            let (asked, depth) = (if n % 3 == 0 { &reader } else { &store }, if n % 5 == 0 { FULL } else { QUICK });
+            damage.extend(examine(asked, depth).into_iter().filter(|finding| DAMAGE.contains(&finding.code)));
+        }
+        stop.store(true, Ordering::Relaxed);
+        let moved = working.join().unwrap();
+        assert!(damage.is_empty(), "{damage:#?}");
+        moved
+    });
+    assert!(moved > 50, "somebody worked meanwhile: {moved}");
 }
 
 // S6

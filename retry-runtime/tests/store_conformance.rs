@@ -71,6 +71,7 @@ enum Fault {
     CrashesUncounted,
     ReleaseCountsAsCrash,
     LeaseNeverEnds,
+    GiveBackForgotten,
     GrantIgnored,
     OffsetPages,
     StopsUnsaid,
@@ -325,7 +326,10 @@ impl DeadLetterStore for Faulty {
     }
 
     fn give_back(&self, letter_id: &str, fence: u64) {
-        self.inner.give_back(letter_id, fence);
+        // As the trait's default.
+        if !self.is(Fault::GiveBackForgotten) {
+            self.inner.give_back(letter_id, fence);
+        }
     }
 }
 
@@ -504,6 +508,7 @@ fn each_fault_is_found() {
             Fault::LeaseNeverEnds,
             &["a_lease_that_ran_out_is_taken_back", "three_crashes_abandon", "a_random_walk_goes_where_the_rules_lead"],
         ),
+        (Fault::GiveBackForgotten, &["a_lease_given_back_is_free_again"]),
         (
             Fault::GrantIgnored,
             &[
@@ -543,6 +548,16 @@ fn each_fault_is_found() {
             assert!(failed.contains(name), "{fault:?} is not found by {name}, only by {failed:?}");
         }
     }
+}
+
+/// Whoever keeps the trait's default reads which function is missing.
+#[test]
+fn a_store_without_give_back_is_told_its_name() {
+    let report = all(Fault::GiveBackForgotten);
+    let failed: Vec<_> = report.failures().collect();
+    assert!(failed.iter().all(|outcome| outcome.name == "a_lease_given_back_is_free_again"), "{report}");
+    let said = failed.first().and_then(|outcome| outcome.failure.as_deref());
+    assert!(said.is_some_and(|said| said.contains("`give_back`")), "{said:?}");
 }
 
 #[test]

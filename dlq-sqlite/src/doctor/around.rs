@@ -57,15 +57,22 @@ impl Exam {
                         lines(&left),
                         names(&left)
                     );
-                    let advice =
-                        "open the store for writing: it takes them in; if they stay, look for `spill_import_failed`";
+                    let advice = if self.may_write() {
+                        "open the store for writing: it takes them in; if they stay, look for `spill_import_failed`"
+                    } else {
+                        "the next program that opens the store for writing takes them in"
+                    };
                     found.push(self.warning("spilled", message).advise(advice));
                 }
                 if !held.is_empty() {
                     let message =
                         format!("{} letters wait in spill files of running processes: {}", lines(&held), names(&held));
-                    let advice =
-                        "their store takes them in when it has worked again for 10 s, or the next one when they end";
+                    let advice = if self.may_write() {
+                        "their store takes them in when it has worked again for 10 s, or the next one when they end"
+                    } else {
+                        "a process that writes takes its own in when the store has worked again for 10 s; when they end, \
+                         the next program that opens the store for writing takes them in"
+                    };
                     found.push(self.warning("spilling", message).advise(advice));
                 }
             }
@@ -109,9 +116,14 @@ impl Exam {
             let about = path.display().to_string();
             found.push(Finding::new(severity, "disk_low", message).about(about).advise(advice));
         }
-        let database = size(path);
-        if alarm::above(database, at.database_bytes).is_some() {
-            let message = format!("the file has {}, above {}", bytes(database), bytes(at.database_bytes));
+        let (database, log) = (size(path), size(&beside(path, "-wal")));
+        if alarm::above(database.saturating_add(log), at.database_bytes).is_some() {
+            let message = format!(
+                "the file has {} and its log {}, together above {}",
+                bytes(database),
+                bytes(log),
+                bytes(at.database_bytes)
+            );
             let advice = "discard what nobody will replay, and let retention delete what is closed";
             found.push(self.warning("database_large", message).advise(advice));
         }

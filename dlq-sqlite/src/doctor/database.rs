@@ -9,14 +9,21 @@ use rusqlite::{Connection, params};
 
 use super::Exam;
 use crate::error::{from_sqlite, kind_of};
+use crate::field::alarm;
 use crate::field::disk::{bytes, size};
 use crate::letters;
 use crate::open::schema;
+use crate::payload::collect::is_named;
+use crate::reader::in_snapshot;
 use crate::rows::number;
 
 /// A quick examination checks files up to this size, and counts up to so many letters.
 const QUICK_BYTES: u64 = 64 << 20;
 const QUICK_LETTERS: u64 = 5_000;
+
+/// Parked letters that replays pass over; at most so many are looked at.
+pub(crate) const ALTERED: &str = "SELECT coalesce(sum(payload_altered), 0) FROM (
+     SELECT payload_altered FROM letter WHERE scope = ?1 AND state = 'parked' ORDER BY last_seen DESC LIMIT ?2)";
 
 /// So many letters a page when all are listed.
 const PAGE: u32 = 1_000;
@@ -35,7 +42,8 @@ impl Exam {
         };
         step("read the schema's version", self.schema(connection));
         step("check the file", self.check(connection));
-        step("count letters", self.facts(connection).map(|facts| facts.findings(&self.checkup)));
+        // Numbers that are compared are of one moment, while others park and replay; the checks that take long are not in it.
+        step("count letters", in_snapshot(connection, |snapshot| self.letters(snapshot)));
         if self.is_full() {
             step("look for payload files", self.missing_files(connection));
             step("read who wrote letters", self.versions(connection));
@@ -100,13 +108,27 @@ impl Exam {
         Ok(found)
     }
 
-    fn facts(&self, connection: &Connection) -> rusqlite::Result<LetterFacts> {
+    fn letters(&self, connection: &Connection) -> rusqlite::Result<Vec<Finding>> {
+        let mut summed: BTreeMap<String, u64> = BTreeMap::new();
+        let facts = self.facts(connection, &mut summed)?;
+        let mut found = facts.findings(&self.checkup);
+        let owed = LetterState::ALL.iter().filter(|state| state.is_owed());
+        let owed = owed.filter_map(|state| summed.get(state.as_str())).sum();
+        let mark = self.settings.alarm_at.owed_letters;
+        if alarm::above(owed, mark).is_some() {
+            let message = format!("{owed} letters are owed, above {mark}");
+            let advice = "look at their groups: replay what is mended, discard what nobody will replay";
+            found.push(self.warning("owed_many", message).advise(advice));
+        }
+        Ok(found)
+    }
+
+    fn facts(&self, connection: &Connection, summed: &mut BTreeMap<String, u64>) -> rusqlite::Result<LetterFacts> {
         let mut facts = LetterFacts::default();
         facts.claimed_kinds.clone_from(&self.claimed_kinds);
         let count = |sql: &str, at: i64| {
             connection.prepare_cached(sql)?.query_row(params![&*self.scope, at], |row| row.get(0).map(number))
         };
-        let mut summed: BTreeMap<String, u64> = BTreeMap::new();
         let mut statement =
             connection.prepare_cached("SELECT state, kind, sum(n) FROM tally WHERE scope = ?1 GROUP BY state, kind")?;
         let mut rows = statement.query([&*self.scope])?;
@@ -137,9 +159,14 @@ impl Exam {
                  WHERE day >= ?1 AND operation = 'dead_letter' AND counter = 'lost'",
             )?
             .query_row([since], |row| row.get(0).map(number))?;
-        if self.is_full() || summed.values().sum::<u64>() <= QUICK_LETTERS {
-            facts.counted = self.count_in_three_ways(connection, &summed)?;
+        let every = self.is_full() || summed.values().sum::<u64>() <= QUICK_LETTERS;
+        if every {
+            facts.counted = self.count_in_three_ways(connection, summed)?;
         }
+        // No index tells them: of very many, the newest are looked at.
+        let most = if every { -1 } else { i64::try_from(QUICK_LETTERS).unwrap_or(i64::MAX) };
+        facts.altered = count(ALTERED, most)?;
+        facts.altered_of_some = !every;
         Ok(facts)
     }
 
@@ -196,6 +223,15 @@ impl Exam {
                 missing.push(name);
             }
         }
+        drop(rows);
+        // What was erased meanwhile took its file with it.
+        let mut still_named = Vec::new();
+        for name in missing {
+            if is_named(connection, &name)? {
+                still_named.push(name);
+            }
+        }
+        let missing = still_named;
         let Some(first) = missing.first() else { return Ok(Vec::new()) };
         let message =
             format!("{} payload files are missing, the first is `{}`", missing.len(), blobs.path(first).display());

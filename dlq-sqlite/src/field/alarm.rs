@@ -23,7 +23,7 @@ use std::time::{Duration, SystemTime};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AlarmAt {
-    /// A database file larger than this; 1 GiB by default.
+    /// A database file that is larger than this together with its write-ahead log; 1 GiB by default.
     pub database_bytes: u64,
     /// A write-ahead log that holds more than this and cannot be emptied, because somebody reads all the time; 64 MiB by
     /// default. SQLite itself moves a log of 16 MiB into the file.

@@ -41,6 +41,9 @@ pub struct Health {
     pub last_checkpoint: Option<Checkpoint>,
     /// Since when the log could not be emptied although it is above [`AlarmAt::log_bytes`](crate::AlarmAt::log_bytes).
     pub log_stuck_since: Option<SystemTime>,
+    /// Letters that are owed in the store's scope - parked, replaying, abandoned - as this store's writer last counted them:
+    /// every ten seconds while the store works. `None` until it did, and in a store that only reads.
+    pub owed_letters: Option<u64>,
     /// Spilled letters that wait; `None` where the spill cannot be read.
     pub spilled: Option<u64>,
     /// Files that were set aside as corrupt and wait to be salvaged.
@@ -63,6 +66,7 @@ pub(crate) struct Told {
     pub(crate) down: Option<(SystemTime, StoreError)>,
     pub(crate) checkpoint: Option<Checkpoint>,
     pub(crate) log_stuck_since: Option<SystemTime>,
+    pub(crate) owed: Option<u64>,
 }
 
 impl Shared {
@@ -90,6 +94,7 @@ impl SqliteStore {
         shared.tell(|told| {
             health.last_checkpoint = told.checkpoint;
             health.log_stuck_since = told.log_stuck_since;
+            health.owed_letters = told.owed;
             health.down_since = told.down.as_ref().map(|(since, _)| *since);
             health.down_because = told.down.as_ref().map(|(_, because)| again(because));
         });

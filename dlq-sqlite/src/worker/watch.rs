@@ -55,9 +55,12 @@ impl Worker {
         let path = self.settings.path.clone();
         let shown = path.display();
 
-        let database = size(&path);
+        let (database, log) = (size(&path), size(&beside(&path, "-wal")));
+        // What is in the log alone is in no file yet, and takes its room all the same.
+        let database = database.saturating_add(log);
         if self.watch.database.is_news(above(database, at.database_bytes), now) {
-            let message = format!("`{shown}` has grown to {}, above {}", bytes(database), bytes(at.database_bytes));
+            let message =
+                format!("`{shown}` and its log have grown to {}, above {}", bytes(database), bytes(at.database_bytes));
             Notice::warning("database_large", "", message).say();
         }
         let left = free(directory_of(&path));
@@ -69,10 +72,12 @@ impl Worker {
         if self.outage.because().is_some() {
             return;
         }
-        let owed = self.owed();
-        if self.watch.owed.is_news(above(owed, at.owed_letters), now) {
-            let message = format!("{owed} letters are owed, above {}", at.owed_letters);
-            Notice::warning("owed_many", "", message).say();
+        if let Some(owed) = self.owed() {
+            self.shared.tell(|told| told.owed = Some(owed));
+            if self.watch.owed.is_news(above(owed, at.owed_letters), now) {
+                let message = format!("{owed} letters are owed, above {}", at.owed_letters);
+                Notice::warning("owed_many", "", message).say();
+            }
         }
         let stuck = self.stuck_log(at.log_bytes);
         self.shared.tell(|told| {
@@ -111,13 +116,14 @@ impl Worker {
         restored.ok().and(checkpoint)
     }
 
-    fn owed(&self) -> u64 {
-        let Some(link) = &self.link else { return 0 };
+    /// `None`: they could not be counted.
+    fn owed(&self) -> Option<u64> {
+        let link = self.link.as_ref()?;
         let sum = "SELECT coalesce(sum(n), 0) FROM tally
                    WHERE scope = ?1 AND state IN('parked', 'replaying', 'abandoned')";
         let owed =
             link.connection.prepare_cached(sum).and_then(|mut sum| sum.query_row([&self.scope], |row| row.get(0)));
-        owed.map_or(0, number)
+        owed.ok().map(number)
     }
 
     /// Gives pages that hold nothing any more back to the disk, a few at a time, as long as nobody waits.

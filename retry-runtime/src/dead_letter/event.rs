@@ -18,10 +18,17 @@ use crate::dead_letter::LetterState;
 /// | `restored`, `discarded`, `resolved` | an operator did it |
 /// | `edited` | an operator gave it another payload (`detail`: which revision, from which) |
 /// | `erased` | not of a letter: everything of a job was erased (`detail`: a hash of its key) |
+/// | `imported` | it was joined with the letter of the same job out of an export (`detail`: whether that opened it again) |
 /// | `pruned` | not of a letter: closed letters were deleted, with their events (`detail`: how many) |
 /// | `ledger_reset` | not of a letter: a key of the attempt ledger was opened again (`detail`: which) |
+/// | `threshold_set`, `threshold_removed` | not of a letter: a threshold of a daily counter (`detail`: which, and its value) |
+/// | `operation_started` | of a bulk operation: its members were frozen (`detail`: its verb, and how many) |
+/// | `operation_running` | a runner took it (`detail`: who) |
+/// | `operation_paused`, `operation_failed` | it stopped (`detail`: its note, which says why) |
+/// | `operation_pending` | it waits for a runner again |
+/// | `operation_done`, `operation_cancelled` | it is over |
 ///
-/// Other words come from other parts of a store, and from later versions.
+/// Every word of this version is here. Other words come from later versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EventRecord {

@@ -115,8 +115,11 @@ pub trait DeadLetterStore: DeadLetterSink {
     /// Takes back the leases that have run out: each counts as a crash. Also done at every claim.
     fn reap(&self, actor: Actor) -> BoxFuture<'_, Result<Vec<LetterRow>, StoreError>>;
 
-    /// Gives a held lease back from a destructor: never blocks, and nobody hears how it ended. By default nothing happens,
-    /// and the lease runs out.
+    /// Gives a held lease back from a destructor: never blocks, and nobody hears how it ended. The letter is parked again, and
+    /// the store no longer extends the lease.
+    ///
+    /// A store of leases is expected to override it. By default nothing happens: the lease runs out where nobody extends it,
+    /// but a store that extends leases by itself ([`Capabilities::heartbeats`]) would hold the letter for ever.
     fn give_back(&self, letter_id: &str, fence: u64) {
         let _ = (letter_id, fence);
     }

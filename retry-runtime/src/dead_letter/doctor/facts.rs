@@ -20,6 +20,12 @@ pub struct LetterFacts {
     pub claimed_kinds: Vec<String>,
     /// Letters whose newest failure lies more than [`AHEAD`](Self::AHEAD) in the future.
     pub ahead: u64,
+    /// Parked letters whose stored payload a rule altered ([`LetterRow::payload_altered`]).
+    ///
+    /// [`LetterRow::payload_altered`]: crate::dead_letter::LetterRow::payload_altered
+    pub altered: u64,
+    /// Only some letters were looked at for [`altered`](Self::altered): there may be more.
+    pub altered_of_some: bool,
     /// Letters that were lost in the last 30 days (counter `lost` of operation `dead_letter`).
     pub lost: u64,
     /// The same letters, counted in several ways.
@@ -70,6 +76,18 @@ impl LetterFacts {
             found.push(
                 Finding::new(Severity::Warning, "abandoned", message)
                     .advise("look at their errors, then restore them with a grant of replays, or discard them"),
+            );
+        }
+        if self.altered > 0 {
+            let least = if self.altered_of_some { "at least " } else { "" };
+            let message = format!(
+                "{least}{} parked letters were altered by a rule of redaction when they were stored: replays pass over them",
+                self.altered
+            );
+            found.push(
+                Finding::new(Severity::Warning, "altered", message).advise(
+                    "edit each to give it a whole payload, or replay with force, which runs it as it is stored",
+                ),
             );
         }
         if self.ahead > 0 {
@@ -143,6 +161,16 @@ mod tests {
             let counted = vec![Counted { state: LetterState::Parked, rows: 7, listed, summed }];
             let facts = LetterFacts { counted, ..LetterFacts::default() };
             assert_eq!(codes(&facts, &Checkup::quick()), ["counts_differ"]);
+        }
+    }
+
+    #[test]
+    fn altered_letters_are_found() {
+        for (altered_of_some, begin) in [(false, "3 parked"), (true, "at least 3 parked")] {
+            let facts = LetterFacts { altered: 3, altered_of_some, ..LetterFacts::default() };
+            let found = facts.findings(&Checkup::quick());
+            assert_eq!(codes(&facts, &Checkup::quick()), ["altered"]);
+            assert!(found.iter().all(|found| found.message.starts_with(begin)), "{found:?}");
         }
     }
 

@@ -33,6 +33,7 @@ impl MemoryStore {
             );
             facts.ahead += u64::from(row.last_seen > now + LetterFacts::AHEAD);
             if row.state == LetterState::Parked {
+                facts.altered += u64::from(row.payload_altered);
                 *facts.waiting.entry(row.kind.clone()).or_default() += 1;
             }
         }

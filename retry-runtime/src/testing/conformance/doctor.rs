@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::support::{Bench, Check, LEASE, checks, demand, done, failure, letter, same, seconds, usual_claim};
+use super::support::{Bench, Check, LEASE, actor, checks, demand, done, failure, letter, same, seconds, usual_claim};
 use crate::dead_letter::{
-    Checkup, DeadLetterStore, Filter, Finding, LetterFacts, PageRequest, ReplayOutcome, Severity,
+    Checkup, DeadLetterStore, Edit, Filter, Finding, LetterFacts, PageRequest, ReplayOutcome, Severity,
 };
 
 pub(super) fn checks<'a, S: DeadLetterStore>() -> Vec<Check<DoctorBench<'a, S>>> {
@@ -16,6 +16,7 @@ pub(super) fn checks<'a, S: DeadLetterStore>() -> Vec<Check<DoctorBench<'a, S>>>
         "S1" a_lease_long_over_is_found,
         "D2" a_kind_without_a_handler_is_found,
         "S4" a_failure_in_the_future_is_found,
+        "D9" altered_letters_are_found,
     ]
 }
 
@@ -133,6 +134,33 @@ fn a_kind_without_a_handler_is_found<S: DeadLetterStore>(bench: &DoctorBench<'_,
     };
     same("subject", blocked.subject.as_str(), "fetch")?;
     demand!(blocked.message.contains('4'), "the number of letters is missing: {}", blocked.message);
+    Ok(())
+}
+
+fn altered_letters_are_found<S: DeadLetterStore>(bench: &DoctorBench<'_, S>) -> Result<(), String> {
+    bench.park_job("whole")?;
+    let altered = |job| {
+        let mut letter = letter(job, bench.time.now());
+        letter.payload_altered = true;
+        letter
+    };
+    bench.appears("altered", || {
+        bench.park(altered("a"))?;
+        bench.park(altered("b"))?;
+        Ok(())
+    })?;
+    let finding = bench.finding(Checkup::quick(), "altered")?;
+    let message = finding.map(|finding| finding.message).unwrap_or_default();
+    demand!(message.contains('2'), "the number of letters is missing: {message}");
+    // A letter that was edited is whole.
+    for row in done(bench.store.list(Filter::all(), PageRequest::default()))?.rows {
+        if row.payload_altered {
+            let edit = Edit::new(row.letter_id, row.payload_revision, "{\"whole\":true}");
+            done(bench.store.edit(edit, actor()))?;
+        }
+    }
+    let finding = bench.finding(Checkup::full(), "altered")?;
+    demand!(finding.is_none(), "found after every letter was edited: {finding:?}");
     Ok(())
 }
 

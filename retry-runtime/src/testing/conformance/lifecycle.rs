@@ -217,7 +217,8 @@ fn a_lease_given_back_is_free_again<S: DeadLetterStore>(bench: &Bench<S>) -> Res
     bench.store.give_back(&id, claimed.row.fence);
     // At the latest when the lease has run out.
     bench.time.advance(LEASE + seconds(1));
-    same("handed out again", bench.claim(usual_claim())?.len(), 1)
+    let what = "handed out again after `give_back`, which a store overrides to end the lease and its heartbeat";
+    same(what, bench.claim(usual_claim())?.len(), 1)
 }
 
 fn a_closed_letter_is_restored<S: DeadLetterStore>(bench: &Bench<S>) -> Result<(), String> {

@@ -1,6 +1,9 @@
 //! The rules of sinks, stores, ledgers and counters, as checks for whoever writes one.
 //!
 //! Each check is named, carries the number of the rule it proves, and gets a fresh store on a clock that stands still.
+//! The code before a name (`D13`, `S1`, `B1.6`) is the number of that rule in this project's own description of stores; you
+//! need not look it up, for the check's name says the rule.
+//!
 //! No asynchronous runtime is needed; a store whose futures need one is checked inside that runtime's context.
 //!
 //! ```
