@@ -9,9 +9,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use retry_runtime::StopReason;
 use retry_runtime::dead_letter::{
-    Actor, BulkOperations, DeadLetter, DeadLetterSink, DeadLetterStore, Filter, ItemOutcome, LetterState, ManualClock,
-    MemoryStore, Operation, OperationOptions, OperationRequest, OperationRunner, OperationStatus, Payload, ReplayError,
-    Replayer, Steer, Verb,
+    Actor, BulkOperations, DeadLetter, DeadLetterSink, DeadLetterStore, EventQuery, Filter, ItemOutcome, LetterState,
+    ManualClock, MemoryStore, Operation, OperationOptions, OperationRequest, OperationRunner, OperationStatus, Payload,
+    ReplayError, Replayer, Steer, Verb,
 };
 use retry_runtime::error::StoreErrorKind;
 use retry_runtime::testing::VirtualWaits;
@@ -69,6 +69,27 @@ impl Bench {
 
 fn counts(operation: &Operation) -> BTreeMap<&'static str, u64> {
     operation.counts.iter().map(|(outcome, n)| (outcome.as_str(), n)).collect()
+}
+
+// S1: the audit of a letter names who wanted the operation, and why; another name only where the runner says one
+#[tokio::test]
+async fn letters_change_in_the_name_of_whoever_wanted_it() {
+    let bench = Bench::new(2);
+    let op = bench.begin(|_| ()).await;
+    bench.runner().on("fetch", |_| async { Ok::<(), ReplayError>(()) }).run(&op.id).await.unwrap();
+    let mut filter = Filter::all();
+    filter.states.push(LetterState::Recovered);
+    let back = OperationRequest::new(Verb::Restore { more_replays: 1 }, filter);
+    let back = bench.store.start(back, ada()).await.unwrap();
+    bench.runner().actor(Actor::new("bob", "")).run(&back.id).await.unwrap();
+    for (op, name, reason) in [(op.id, "ada", "the quota was raised"), (back.id, "bob", "")] {
+        let page = bench.store.events(EventQuery::operation(op)).await.unwrap();
+        let of_letters: Vec<_> = page.events.iter().filter(|event| event.letter_id.is_some()).collect();
+        assert!(of_letters.len() >= 2, "{page:?}");
+        for event in of_letters {
+            assert_eq!((event.actor.as_deref(), event.reason.as_deref()), (Some(name), Some(reason)), "{event:?}");
+        }
+    }
 }
 
 // B29: progress, and a report that adds up.

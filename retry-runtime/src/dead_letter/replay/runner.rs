@@ -72,7 +72,7 @@ pub struct OperationRunner {
     handlers: Handlers,
     lease: Duration,
     name: String,
-    actor: Actor,
+    actor: Option<Actor>,
     takes_over: bool,
     stop: Stopper,
     progress: Option<Progress>,
@@ -88,7 +88,7 @@ impl OperationRunner {
             handlers: Handlers::new(),
             lease: Duration::from_secs(60),
             name: format!("operations-{}", std::process::id()),
-            actor: Actor::new("operations", ""),
+            actor: None,
             takes_over: false,
             stop: Stopper::default(),
             progress: None,
@@ -150,10 +150,10 @@ impl OperationRunner {
         self
     }
 
-    /// In whose name letters change; `operations` by default. (Who wanted the operation stands in itself.)
+    /// In whose name letters change; by default in that of whoever started the operation, with their reason.
     #[must_use]
     pub fn actor(mut self, actor: Actor) -> Self {
-        self.actor = actor;
+        self.actor = Some(actor);
         self
     }
 
@@ -201,12 +201,13 @@ impl OperationRunner {
     }
 
     pub(super) async fn run_by(&self, op_id: String, timer: Timer) -> Result<Operation, StoreError> {
-        let taking = self.store.take(op_id, self.name.clone(), self.lease, self.takes_over, self.actor.clone());
+        let taking = self.store.take(op_id, self.name.clone(), self.lease, self.takes_over, self.takes_as());
         let operation = taking.await?;
+        let actor = self.actor.clone().unwrap_or_else(|| operation.actor.clone());
         let hold = Hold { store: Arc::clone(&self.store), ticket: operation.ticket(), is_held: true };
         let heart = Heart::start(self.lease)?;
         let kept = heart.hold(self.extend(&hold.ticket));
-        let run = Run { with: self, ticket: hold.ticket.clone(), heart: &heart, kept: &kept, timer };
+        let run = Run { with: self, actor, ticket: hold.ticket.clone(), heart: &heart, kept: &kept, timer };
         let end = match operation.verb {
             Verb::Replay => run.replay(&operation).await,
             Verb::Discard | Verb::Restore { .. } => run.advance().await,
@@ -214,6 +215,10 @@ impl OperationRunner {
         let left = run.leave(end, hold).await?;
         self.say(&left);
         Ok(left)
+    }
+
+    fn takes_as(&self) -> Actor {
+        self.actor.clone().unwrap_or_else(|| Actor::new(self.name.clone(), ""))
     }
 
     /// A sign of life. It also ends when there is nothing to run any more.
@@ -292,6 +297,7 @@ struct Got {
 
 struct Run<'a> {
     with: &'a OperationRunner,
+    actor: Actor,
     ticket: OperationTicket,
     heart: &'a Heart,
     kept: &'a Kept,
@@ -383,7 +389,7 @@ impl Run<'_> {
         claim.limit = limit;
         claim.lease = with.lease;
         claim.keep_alive = with.store.capabilities().heartbeats;
-        let members = with.store.claim_members(self.ticket.clone(), claim, with.actor.clone()).await?;
+        let members = with.store.claim_members(self.ticket.clone(), claim, self.actor.clone()).await?;
         let Members { operation, claimed, next } = members;
         let store: Arc<dyn DeadLetterStore> = Arc::new(Arc::clone(&with.store));
         let leased = claimed.into_iter().map(|claimed| {
@@ -413,10 +419,10 @@ impl Run<'_> {
         };
         let written = match ended {
             Ended::Lost => return Turn::Ended,
-            Ended::Result(result) => store.finish(result, with.actor.clone()).await.map(|_| Turn::Ended),
+            Ended::Result(result) => store.finish(result, self.actor.clone()).await.map(|_| Turn::Ended),
             Ended::NotStarted { why, stops } => {
                 let (ticket, letter_id) = (self.ticket.clone(), lease.letter_id.clone());
-                let given = with.store.not_started(ticket, letter_id, lease.fence, why.clone(), with.actor.clone());
+                let given = with.store.not_started(ticket, letter_id, lease.fence, why.clone(), self.actor.clone());
                 given.await.map(|_| if stops { Turn::Stop(why) } else { Turn::Ended })
             }
         };
@@ -440,7 +446,7 @@ impl Run<'_> {
             if self.with.stop.is_set() {
                 return End::Asked;
             }
-            match self.with.store.advance(self.ticket.clone(), CHUNK, self.with.actor.clone()).await {
+            match self.with.store.advance(self.ticket.clone(), CHUNK, self.actor.clone()).await {
                 Err(error) => return End::Failed(error),
                 Ok(operation) => {
                     self.with.say(&operation);
@@ -461,7 +467,7 @@ impl Run<'_> {
             End::Stopped(why) => Some(Leave::Paused(why)),
         };
         let left = match leave {
-            Some(leave) => store.leave(self.ticket.clone(), leave, self.with.actor.clone()).await.map(Some),
+            Some(leave) => store.leave(self.ticket.clone(), leave, self.actor.clone()).await.map(Some),
             None => store.operation(self.ticket.op_id.clone()).await,
         };
         let left = left?.ok_or_else(|| {
