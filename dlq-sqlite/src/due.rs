@@ -98,7 +98,7 @@ pub(crate) fn due_queries(tx: Tx<'_>, request: &ClaimRequest, part: Part) -> Vec
     let (walked, rest) = if is_named { (named, rest) } else { (Filter::all(), asked) };
     let mut test = Condition::test(&rest);
     if !request.ignore_backoff {
-        test.and("replay_after <= ?", [Value::Integer(tx.millis())]);
+        test.and("replay_after <= ?", [Value::Integer(due_at(tx))]);
     }
     if request.replayable_only {
         test.and("payload_altered = 0 AND (payload_revision > 0 OR payload_error IS NULL)", []);
@@ -116,10 +116,15 @@ pub(crate) fn due_queries(tx: Tx<'_>, request: &ClaimRequest, part: Part) -> Vec
     filters.iter().flat_map(|filter| part_queries(tx, filter, request, &test, part)).collect()
 }
 
+/// Now; 0, which stands for "at any time", is due also for a clock before the epoch.
+fn due_at(tx: Tx<'_>) -> i64 {
+    tx.millis().max(0)
+}
+
 fn part_queries(tx: Tx<'_>, filter: &Filter, request: &ClaimRequest, test: &Condition, part: Part) -> Vec<Condition> {
     let mut due = Condition::of(tx.scope, filter).in_state(filter, LetterState::Parked);
     if !request.ignore_not_before {
-        due.and("not_before <= ?", [Value::Integer(tx.millis())]);
+        due.and("not_before <= ?", [Value::Integer(due_at(tx))]);
     }
     let mut queries = match part {
         Part::Behind(None) => vec![due],

@@ -66,18 +66,28 @@ pub(crate) fn backup(settings: &Settings, target: &Path) -> Result<Backup, Store
     let copies = Blobs::beside(&target);
     for taken in [&target, &beside(&target, "-wal"), &beside(&target, "-journal"), copies.root()] {
         if taken.symlink_metadata().is_ok() {
-            let message = format!("`{}` is there already: a backup takes the place of nothing", taken.display());
-            return Err(StoreError::new(StoreErrorKind::Conflict, message));
+            return Err(is_there(taken));
         }
     }
     create_directory(&target)?;
+    // SQLite writes into an empty file, and would make one that everybody may read. Made by one backup alone: another one to
+    // the same name must neither write into it, nor remove it.
+    match private(OpenOptions::new().write(true).create_new(true)).open(&target) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(is_there(&target)),
+        other => other.map_err(OpenError::io("create", &target))?,
+    };
     let copied = copy(settings, &target, &blobs, &copies);
     if copied.is_err() {
-        // Half a copy is none.
-        let _removed = std::fs::remove_file(&target);
+        // Half a copy is none. The name is given free last.
         let _removed = std::fs::remove_dir_all(copies.root());
+        let _removed = std::fs::remove_file(&target);
     }
     copied
+}
+
+fn is_there(taken: &Path) -> StoreError {
+    let message = format!("`{}` is there already: a backup takes the place of nothing", taken.display());
+    StoreError::new(StoreErrorKind::Conflict, message)
 }
 
 fn copy(settings: &Settings, target: &Path, blobs: &Blobs, copies: &Blobs) -> Result<Backup, StoreError> {
@@ -91,10 +101,8 @@ fn copy(settings: &Settings, target: &Path, blobs: &Blobs, copies: &Blobs) -> Re
         // Those named now are kept in any case, also if their letters are deleted meanwhile.
         let before = named(&source, &settings.path)?;
         let mut missing = copy_files(&before, blobs, copies)?;
-        // SQLite writes into an empty file, and would make one that everybody may read.
-        private(OpenOptions::new().write(true).create(true).truncate(true))
-            .open(target)
-            .map_err(OpenError::io("create", target))?;
+        // What a try before has written.
+        OpenOptions::new().write(true).truncate(true).open(target).map_err(OpenError::io("empty", target))?;
         source
             .execute("VACUUM INTO ?1", [into])
             .map_err(|error| from_sqlite(format!("cannot copy into `{}`", target.display()), error))?;

@@ -204,6 +204,8 @@ impl<A: StoreAdmin> Importer<A> {
     /// What the store said of the letters so far.
     pub async fn line(&mut self, line: &[u8]) -> Result<(), StoreError> {
         self.lines += 1;
+        // A way through other systems may have put one there; no exported line ends so.
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
         match line::parse(line) {
             Ok(Line::Start { redacted, .. }) => {
                 self.started = self.lines == 1;

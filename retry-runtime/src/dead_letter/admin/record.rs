@@ -167,6 +167,10 @@ pub struct ExportPage {
 /// About so many bytes of letters are on a page, and never less than one letter.
 pub const EXPORT_PAGE_BYTES: usize = 8 << 20;
 
+/// The largest count, and fence, that an import takes: no letter gets so far, and what is added to it here and summed over
+/// letters has room. (A fence that cannot rise is one that never holds.)
+const MAX_IMPORTED: u64 = 1 << 48;
+
 /// What became of a letter that was imported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -217,6 +221,22 @@ impl LetterRecord {
         }
         if row.state == LetterState::Replaying {
             return Err("a letter that is being replayed does not travel".to_owned());
+        }
+        let counts = [
+            ("attempts", row.attempts),
+            ("parkings", row.parkings),
+            ("fence", row.fence),
+            ("history_cut", self.history_cut),
+            ("history_cut_at", self.history_cut_at),
+        ];
+        for (name, n) in counts {
+            if n > MAX_IMPORTED {
+                return Err(format!("`{name}` is {n}: accepted are 0 to {MAX_IMPORTED}"));
+            }
+        }
+        let mut parkings = HashSet::new();
+        if let Some(twice) = self.parkings.iter().find(|parking| !parkings.insert(parking.park_id)) {
+            return Err(format!("parking {} stands in it twice, and would be counted twice", twice.park_id));
         }
         for (n, revision) in self.revisions.iter().enumerate() {
             if u32::try_from(n + 1).ok() != Some(revision.revision) {
