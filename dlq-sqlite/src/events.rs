@@ -70,13 +70,13 @@ pub(crate) fn page_query(scope: &str, query: &EventQuery, seq: Option<i64>, says
 
 pub(crate) fn event(row: &Row<'_>) -> rusqlite::Result<EventRecord> {
     let state = |text: Option<String>| text.as_deref().and_then(LetterState::parse);
-    let mut out = EventRecord::new(number(row.get(0)?), from_millis(row.get(1)?), row.get::<_, String>(2)?);
-    out.actor = row.get(3)?;
-    out.reason = row.get(4)?;
+    let mut out = EventRecord::new(number(row.get(0)?), from_millis(row.get(1)?), rows::text(row, 2)?);
+    out.actor = rows::some_text(row, 3)?;
+    out.reason = rows::some_text(row, 4)?;
     out.operation = row.get(5)?;
-    out.before = state(row.get(6)?);
-    out.after = state(row.get(7)?);
-    out.detail = row.get::<_, Option<String>>(8)?.unwrap_or_default();
+    out.before = state(rows::some_text(row, 6)?);
+    out.after = state(rows::some_text(row, 7)?);
+    out.detail = rows::text(row, 8)?;
     out.letter_id = row.get(9)?;
     Ok(out)
 }
@@ -96,12 +96,13 @@ pub(crate) fn revisions(
             payload::COLUMNS
         ))?
         .query_map(params![letter_id, scope], |row| {
-            let source = RevisionSource::parse(&row.get::<_, String>(7)?).unwrap_or(RevisionSource::Park);
+            let source = RevisionSource::parse(&rows::text(row, 7)?).unwrap_or(RevisionSource::Park);
             let mut out = Revision::new(small(row.get(6)?), source, from_millis(row.get(8)?), "");
-            out.actor = row.get(9)?;
-            out.reason = row.get(10)?;
+            out.actor = rows::some_text(row, 9)?;
+            out.reason = rows::some_text(row, 10)?;
             out.size = row.get(1).map(number)?;
-            out.sha256 = row.get(4)?;
+            // One of another length is no checksum of anything: it stays zero.
+            out.sha256 = row.get::<_, Vec<u8>>(4)?.try_into().unwrap_or_default();
             out.payload = Raw::read(row)?.decode(payloads, letter_id);
             Ok(out)
         })?

@@ -15,16 +15,16 @@ const COLUMNS: &str = "park_id, fence, outcome, late, number, at, took_us, class
 
 /// A recorded attempt.
 fn entry(row: &Row<'_>) -> rusqlite::Result<HistoryEntry> {
-    let outcome = AttemptOutcome::parse(&row.get::<_, String>(2)?).unwrap_or(AttemptOutcome::Failed);
+    let outcome = AttemptOutcome::parse(&rows::text(row, 2)?).unwrap_or(AttemptOutcome::Failed);
     let at = from_millis(row.get(5)?);
-    let message = row.get::<_, Option<String>>(9)?.unwrap_or_default();
+    let message = rows::text(row, 9)?;
     let mut out = HistoryEntry::bare(0, outcome, at, message);
-    out.park_id = row.get::<_, Option<String>>(0)?.as_deref().and_then(Id::parse);
+    out.park_id = rows::some_text(row, 0)?.as_deref().and_then(Id::parse);
     out.fence = row.get::<_, Option<i64>>(1)?.map(number);
     out.late = row.get(3)?;
     out.attempt = row.get(4).map(small)?;
     out.took = Duration::from_micros(row.get(6).map(number)?);
-    out.class = row.get(7)?;
+    out.class = rows::some_text(row, 7)?;
     out.code = row.get(8)?;
     out.wait = row.get::<_, Option<i64>>(10)?.map(|ms| Duration::from_millis(number(ms)));
     Ok(out)

@@ -7,6 +7,7 @@ use retry_runtime::dead_letter::{
     Actor, LetterRow, LetterState, MAX_ACTOR_NAME, MAX_ACTOR_REASON, from_millis, to_millis,
 };
 use retry_runtime::{Disposition, StopReason};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
 
 use crate::payload::Payloads;
@@ -54,19 +55,19 @@ pub(crate) const LETTER: &str = "seq, id, scope, kind, job_id, model, state, rea
 /// A letter. A word this version does not know (the file may be a newer one's) becomes the nearest it does know: a row
 /// that cannot be shown is worse than one shown roughly.
 pub(crate) fn letter(row: &Row<'_>) -> rusqlite::Result<LetterRow> {
-    let mut out = LetterRow::new(row.get::<_, String>(1)?, row.get::<_, String>(3)?, row.get::<_, String>(4)?);
+    let mut out = LetterRow::new(text(row, 1)?, text(row, 3)?, text(row, 4)?);
     out.seq = row.get(0).map(number)?;
-    out.scope = row.get(2)?;
-    out.model = row.get(5)?;
-    out.state = LetterState::parse(&row.get::<_, String>(6)?).unwrap_or(LetterState::Parked);
-    out.reason = StopReason::parse(&row.get::<_, String>(7)?).unwrap_or(StopReason::Unknown);
-    out.disposition = Disposition::parse(&row.get::<_, String>(8)?).unwrap_or(Disposition::Unknown);
-    out.class = row.get(9)?;
+    out.scope = text(row, 2)?;
+    out.model = some_text(row, 5)?;
+    out.state = LetterState::parse(&text(row, 6)?).unwrap_or(LetterState::Parked);
+    out.reason = StopReason::parse(&text(row, 7)?).unwrap_or(StopReason::Unknown);
+    out.disposition = Disposition::parse(&text(row, 8)?).unwrap_or(Disposition::Unknown);
+    out.class = some_text(row, 9)?;
     out.code = row.get(10)?;
-    out.error_class = row.get(11)?;
-    out.error_type = row.get(12)?;
-    out.error_message = row.get(13)?;
-    out.fingerprint = row.get(14)?;
+    out.error_class = text(row, 11)?;
+    out.error_type = text(row, 12)?;
+    out.error_message = text(row, 13)?;
+    out.fingerprint = text(row, 14)?;
     out.attempts = row.get(15).map(number)?;
     out.parkings = row.get(16).map(number)?;
     out.replays = row.get(17).map(small)?;
@@ -75,7 +76,7 @@ pub(crate) fn letter(row: &Row<'_>) -> rusqlite::Result<LetterRow> {
     out.max_crashes = row.get(20).map(small)?;
     out.failed_again = row.get(21)?;
     out.fence = row.get(22).map(number)?;
-    out.owner = row.get(23)?;
+    out.owner = some_text(row, 23)?;
     out.lease_until = row.get::<_, Option<i64>>(24)?.map(from_millis);
     out.not_before = some_time(row.get(25)?);
     out.replay_after = some_time(row.get(26)?);
@@ -85,10 +86,10 @@ pub(crate) fn letter(row: &Row<'_>) -> rusqlite::Result<LetterRow> {
     out.payload_revision = row.get(30).map(small)?;
     out.payload_size = row.get::<_, Option<i64>>(31)?.map(number);
     out.payload_altered = row.get(32)?;
-    out.sequence_key = row.get(33)?;
-    out.payload_error = row.get(34)?;
-    out.closed_by = row.get(35)?;
-    out.closed_reason = row.get(36)?;
+    out.sequence_key = some_text(row, 33)?;
+    out.payload_error = some_text(row, 34)?;
+    out.closed_by = some_text(row, 35)?;
+    out.closed_reason = some_text(row, 36)?;
     out.fingerprint_version = row.get(37).map(small)?;
     Ok(out)
 }
@@ -150,6 +151,21 @@ pub(crate) fn has(connection: &Connection, table: &str, column: &str) -> rusqlit
     connection
         .prepare_cached("SELECT EXISTS(SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2)")?
         .query_row([table, column], |row| row.get(0))
+}
+
+/// A text. Bytes that are no UTF-8 (only damage, or another program, writes such) are replaced: one row must not keep every
+/// other from being listed, claimed and exported.
+pub(crate) fn text(row: &Row<'_>, index: usize) -> rusqlite::Result<String> {
+    some_text(row, index).map(Option::unwrap_or_default)
+}
+
+/// The same where there may be none.
+pub(crate) fn some_text(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<String>> {
+    Ok(match row.get_ref(index)? {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        ValueRef::Null => None,
+        other => return Err(rusqlite::Error::InvalidColumnType(index, "text".to_owned(), other.data_type())),
+    })
 }
 
 /// 0 stands for "no such time" in the columns that have a default.

@@ -10,8 +10,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use dlq_sqlite::SqliteStore;
 use retry_runtime::StopReason;
 use retry_runtime::dead_letter::{
-    Actor, ClaimRequest, DeadLetter, DeadLetterSink, DeadLetterStore, ExportRequest, Exporter, Filter, Finish,
-    ImportReport, Importer, ManualClock, MemoryStore, Parking, Payload, PruneRequest, ReplayOutcome, StoreAdmin,
+    Actor, ClaimRequest, DeadLetter, DeadLetterSink, DeadLetterStore, EventQuery, ExportRequest, Exporter, Filter, Finish,
+    ImportReport, Importer, ManualClock, MemoryStore, PageRequest, Parking, Payload, PruneRequest, ReplayOutcome, StoreAdmin,
 };
 use retry_runtime::error::StoreErrorKind;
 use support::{assert_intact, letter, wait};
@@ -239,4 +239,37 @@ fn an_export_with_carriage_returns_is_whole() {
     let lines = one_exported(directory.path());
     let report = import(&directory.path().join("second.db"), &(lines.join("\r\n") + "\r\n"));
     assert_eq!((report.new, report.refused_lines, report.is_whole), (1, 0, true), "{:?}", report.refused);
+}
+
+// S4: a row that is damaged is one row; the others are listed, claimed and exported
+#[test]
+fn a_text_that_is_none_keeps_nobody_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("jobs.db");
+    let store = open(&path);
+    for job in ["a", "b", "c"] {
+        assert!(matches!(wait(store.submit(letter(job))), Parking::Parked { .. }));
+    }
+    rusqlite::Connection::open(&path)
+        .unwrap()
+        .execute_batch(
+            "UPDATE letter SET error_message = CAST(x'62ff64' AS TEXT) WHERE job_id = 'a';
+             UPDATE attempt SET message = CAST(x'ff' AS TEXT);
+             UPDATE event SET reason = CAST(x'ff' AS TEXT);
+             UPDATE payload SET sha256 = x'00' WHERE seq = (SELECT seq FROM letter WHERE job_id = 'c');",
+        )
+        .unwrap();
+    let rows = block_on(store.list(Filter::all(), PageRequest::default())).unwrap().rows;
+    assert_eq!(rows.len(), 3);
+    assert!(rows.iter().any(|row| row.error_message == "b\u{fffd}d"), "{rows:?}");
+    for row in &rows {
+        assert!(block_on(store.get(row.letter_id.clone())).unwrap().is_some());
+        assert!(!block_on(store.revisions(row.letter_id.clone())).unwrap().is_empty());
+    }
+    assert_eq!(block_on(store.events(EventQuery::all())).unwrap().events.len(), 3);
+    assert_eq!(export(&store).lines().count(), 5);
+    let mut request = ClaimRequest::new(["fetch"], "w");
+    request.limit = 10;
+    request.ignore_backoff = true;
+    assert_eq!(block_on(store.claim(request, ann())).unwrap().len(), 3);
 }
