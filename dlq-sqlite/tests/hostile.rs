@@ -10,8 +10,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use dlq_sqlite::SqliteStore;
 use retry_runtime::StopReason;
 use retry_runtime::dead_letter::{
-    Actor, ClaimRequest, DeadLetter, DeadLetterSink, DeadLetterStore, EventQuery, ExportRequest, Exporter, Filter, Finish,
-    ImportReport, Importer, ManualClock, MemoryStore, PageRequest, Parking, Payload, PruneRequest, ReplayOutcome, StoreAdmin,
+    Actor, ClaimRequest, DeadLetter, DeadLetterSink, DeadLetterStore, EventQuery, ExportRequest, Exporter, Filter,
+    Finish, ImportReport, Importer, ManualClock, MemoryStore, PageRequest, Parking, Payload, PruneRequest,
+    ReplayOutcome, StoreAdmin,
 };
 use retry_runtime::error::StoreErrorKind;
 use support::{assert_intact, letter, wait};
@@ -98,7 +99,7 @@ fn any_text_may_be_a_name() {
                 let mut filter = Filter::all();
                 list(&mut filter).push(name.to_owned());
                 list(&mut filter).extend(more);
-                let found = block_on(store.list(filter.clone(), retry_runtime::dead_letter::PageRequest::default()));
+                let found = block_on(store.list(filter.clone(), PageRequest::default()));
                 let found: Vec<_> = found.unwrap().rows.into_iter().map(|row| row.letter_id).collect();
                 assert_eq!((&found, block_on(store.count(filter)).unwrap()), (&vec![id.clone()], 1), "{name:?}");
             }
