@@ -4,7 +4,10 @@ use std::path::Path;
 use std::process::Command;
 
 use dlq_sqlite::{Durability, SqliteStore};
-use retry_runtime::dead_letter::{DeadLetterStore, Filter, Order, PageRequest, Replayer};
+use retry_runtime::dead_letter::{
+    Actor, BulkOperations, DeadLetterStore, Exporter, Filter, ItemOutcome, OperationRequest, OperationRunner, Order,
+    PageRequest, Verb,
+};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::report::Report;
@@ -13,7 +16,7 @@ use crate::report::Report;
 const GOAL: f64 = 64.0;
 
 pub(crate) fn measure(path: &Path, letters: u32, report: &mut Report) {
-    for work in ["list", "replay"] {
+    for work in ["list", "export", "replay"] {
         let began = std::time::Instant::now();
         let output = Command::new(std::env::current_exe().unwrap()).args(["child", work]).arg(path).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -31,6 +34,7 @@ pub(crate) fn child(work: &str, path: &Path) {
     let runtime = Builder::new_current_thread().enable_time().build().unwrap();
     let done = match work {
         "list" => list(&runtime, path),
+        "export" => export(&runtime, path),
         "replay" => replay(&runtime, path),
         other => panic!("no work `{other}`"),
     };
@@ -50,15 +54,30 @@ fn list(runtime: &Runtime, path: &Path) -> u64 {
     }
 }
 
+fn export(runtime: &Runtime, path: &Path) -> u64 {
+    let store = SqliteStore::options(path).open_read_only().unwrap();
+    let mut exporter = Exporter::new(store, Filter::all());
+    let mut lines = 0;
+    while let Some(some) = runtime.block_on(exporter.next()).unwrap() {
+        lines += some.lines().count() as u64;
+    }
+    // The first and the last line are no letters.
+    lines - 2
+}
+
 fn replay(runtime: &Runtime, path: &Path) -> u64 {
     // How long it takes is not asked here.
     let store = SqliteStore::options(path).durability(Durability::Normal).reserve(false).open().unwrap();
-    let mut replayer = Replayer::new(store).execute().limit(u64::MAX);
+    let mut request = OperationRequest::new(Verb::Replay, Filter::all());
+    request.options.concurrency = 64;
+    let actor = Actor::new("bench", "memory");
+    let operation = runtime.block_on(store.start(request, actor)).unwrap();
+    let mut runner = OperationRunner::new(store);
     for kind in 0..5 {
-        replayer = replayer.on(format!("kind{kind}"), |_| async { Ok::<(), std::io::Error>(()) });
+        runner = runner.on(format!("kind{kind}"), |_| async { Ok::<(), std::io::Error>(()) });
     }
-    let report = runtime.block_on(replayer.run()).unwrap();
-    report.recovered
+    let operation = runtime.block_on(runner.run(operation.id)).unwrap();
+    operation.counts.get(ItemOutcome::Recovered)
 }
 
 /// The largest this process ever was, in KiB.
