@@ -175,10 +175,13 @@ impl Letter {
         // The fence of the replay that ended it.
         let last = self.fence - reopened;
         let is_open = reopened > 0 && self.state == "parked";
+        // The operator gives up what it saw pending; a replay may have come first, and its outcome stays.
+        let is_given_up =
+            self.state == "discarded" && self.event("discarded") == 1 && told.discarding.contains(&self.id);
         match outcome.as_str() {
             "recovered" => {
                 holds(recovered == 1, "B27: recovered once");
-                holds(self.state == "recovered" || is_open, "S1: it is recovered");
+                holds(self.state == "recovered" || is_open || (reopened > 0 && is_given_up), "S1: it is recovered");
                 holds(told.is_ended(&self.id, last, "ok"), "S1: a handler said so, with that fence");
             }
             "gone" => {
@@ -186,10 +189,13 @@ impl Letter {
                 holds(told.is_ended(&self.id, last, "gone"), "S1: a handler said so, with that fence");
             }
             "still_failing" => {
-                holds(self.state == "parked" && recovered == 0 && self.replays == 1, "D12: it failed once");
+                holds(self.state == "parked" || is_given_up, "D12: it is parked again");
+                holds(recovered == 0 && self.replays == 1, "D12: it failed once");
                 holds(told.is_ended(&self.id, last, "failed"), "S1: a handler said so, with that fence");
             }
-            "abandoned" => holds(self.state == "abandoned" && self.crashes >= 3, "D13: three crashes"),
+            "abandoned" => {
+                holds((self.state == "abandoned" || is_given_up) && self.crashes >= 3, "D13: three crashes");
+            }
             "changed" => {
                 holds(recovered == 0 && self.event("discarded") == 1, "D21: changed is what somebody else was at");
                 holds(told.discarding.contains(&self.id), "D21: the operator discarded it");
