@@ -10,6 +10,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::Worker;
 use super::outage::is_due;
+use super::watch::give_back;
 use crate::admin::prune::{self, STEP};
 use crate::error::from_sqlite;
 use crate::groups;
@@ -25,7 +26,7 @@ const COLLECT_EVERY: Duration = Duration::from_secs(86_400);
 const STEPS: u32 = 20;
 
 /// So many pages are given back at once.
-const PAGES: u32 = 500;
+const PAGES: u64 = 500;
 
 impl Worker {
     pub(super) fn retention_is_due(&self) -> bool {
@@ -112,7 +113,8 @@ impl Worker {
         let Some(link) = &self.link else { return Ok(0) };
         let blobs = &self.shared.payloads.blobs;
         let collected = collect::collect(&link.connection, blobs, &self.settings.path, self.settings.busy_timeout)?;
-        self.give_pages_back();
+        let mut steps = 0..STEPS;
+        give_back(&link.connection, 0, PAGES, || steps.next().is_some());
         Ok(collected.files)
     }
 
@@ -130,39 +132,12 @@ impl Worker {
         }
     }
 
-    /// In small steps: each is a transaction, and others wait for it.
-    fn give_pages_back(&self) {
-        let Some(link) = &self.link else { return };
-        let free = || link.connection.query_row("PRAGMA freelist_count", [], |row| row.get::<_, i64>(0)).unwrap_or(0);
-        let mut before = free();
-        for _ in 0..STEPS {
-            if before == 0 {
-                break;
-            }
-            // What cannot be given back is used for the next letters.
-            let _given = vacuum(&link.connection);
-            let after = free();
-            if after >= before {
-                break;
-            }
-            before = after;
-        }
-    }
-
     /// Removes payload files that no row names.
     pub(super) fn collect(&mut self) {
         if let Err(error) = self.tidy() {
             Notice::warning("payload_files_not_collected", "", error.to_string()).say();
         }
     }
-}
-
-/// Each step of the statement gives one page back: it is read to its end.
-fn vacuum(connection: &Connection) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare_cached(&format!("PRAGMA incremental_vacuum({PAGES})"))?;
-    let mut rows = statement.query([])?;
-    while rows.next()?.is_some() {}
-    Ok(())
 }
 
 /// Up to when deletions were announced, by this retention.

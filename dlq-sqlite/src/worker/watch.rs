@@ -129,28 +129,33 @@ impl Worker {
     /// Gives pages that hold nothing any more back to the disk, a few at a time, as long as nobody waits.
     pub(super) fn give_room_back(&mut self) {
         let Some(link) = &self.link else { return };
-        let connection = &link.connection;
-        let free = |sql: &str| connection.query_row(sql, [], |row| row.get(0).map(number)).unwrap_or(0);
-        let mut left = free("PRAGMA freelist_count");
-        let mut given = false;
-        while left > FREE_PAGES && self.shared.queue.lengths().0 == 0 {
-            if give_back(connection).is_err() {
-                // Somebody else writes. The pages are used for the next letters, or given back later.
-                break;
-            }
-            given = true;
-            let now = free("PRAGMA freelist_count");
-            if now >= left {
-                break;
-            }
-            left = now;
-        }
-        self.log_in_use |= given;
+        let queue = &self.shared.queue;
+        self.log_in_use |= give_back(&link.connection, FREE_PAGES, PAGES_AT_ONCE, || queue.lengths().0 == 0);
     }
 }
 
-fn give_back(connection: &Connection) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare(&format!("PRAGMA incremental_vacuum({PAGES_AT_ONCE})"))?;
+/// Gives free pages back until `kept` are left, `at_once` in one transaction, as long as `goes_on` says so before each. Says
+/// whether any were.
+pub(super) fn give_back(connection: &Connection, kept: u64, at_once: u64, mut goes_on: impl FnMut() -> bool) -> bool {
+    let free = || connection.query_row("PRAGMA freelist_count", [], |row| row.get(0).map(number)).unwrap_or(0);
+    let (mut left, mut given) = (free(), false);
+    while left > kept && goes_on() {
+        if vacuum(connection, at_once).is_err() {
+            // Somebody else writes. The pages are used for the next letters, or given back later.
+            break;
+        }
+        given = true;
+        let now = free();
+        if now >= left {
+            break;
+        }
+        left = now;
+    }
+    given
+}
+
+fn vacuum(connection: &Connection, pages: u64) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(&format!("PRAGMA incremental_vacuum({pages})"))?;
     let mut rows = statement.query([])?;
     // One page a step.
     while rows.next()?.is_some() {}
