@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use allocation_counter::measure;
 use retry_runtime::testing::clock_reads;
-use retry_runtime::{Classify, Jitter, Policy, Retry, RetryContext, retry, retrying};
+use retry_runtime::{Budget, Classify, Jitter, Policy, Retry, RetryContext, retry, retrying};
 
 #[derive(Debug, PartialEq, thiserror::Error, Classify)]
 #[error("busy")]
@@ -29,6 +29,13 @@ async fn literal(n: u32) -> Result<u32, Busy> {
 
 #[retry(policy = &POLICY, unknown = retry)]
 async fn by_policy(n: u32) -> Result<u32, Busy> {
+    Ok(n)
+}
+
+static BUDGET: Budget = Budget::new();
+
+#[retry(budget = &BUDGET)]
+async fn with_budget(n: u32) -> Result<u32, Busy> {
     Ok(n)
 }
 
@@ -62,6 +69,9 @@ fn a_first_success_allocates_nothing_and_reads_no_clock() {
     assert_eq!(cost(|| retrying!(max_retries = 3; -> Result<u32, Busy> { Ok(7) })), (0, 0));
     assert_eq!(cost(|| Retry::new(POLICY).run_blocking(|| Ok(7))), (0, 0));
     assert_eq!(cost(|| now(Retry::new(POLICY).run(|| async { Ok(7) }))), (0, 0));
+    // 7.1: an add of a budget needs no time
+    assert_eq!(cost(|| now(with_budget(7))), (0, 0));
+    assert_eq!(cost(|| Retry::new(POLICY).budget(&BUDGET).run_blocking(|| Ok(7))), (0, 0));
 }
 
 // 12.4: the counts bite, and an option that needs the time gets it

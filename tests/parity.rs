@@ -8,7 +8,10 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use retry_runtime::testing::VirtualWaits;
-use retry_runtime::{ClassLimits, Classify, Policy, Retry, RetryContext, StopReason, Unknown, retry, retrying};
+use retry_runtime::{
+    BreakerPhase, Budget, CircuitBreaker, ClassLimits, Classify, Policy, Refused, Retry, RetryContext, StopReason,
+    Unknown, retry, retrying,
+};
 use tokio::time::Instant;
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error, Classify)]
@@ -31,6 +34,9 @@ enum E {
     #[error("odd")]
     #[classify(unknown)]
     Odd,
+    #[error(transparent)]
+    #[classify(transparent)]
+    Refused(#[from] Refused),
 }
 
 type Outcome = Result<u8, E>;
@@ -39,11 +45,22 @@ type Outcome = Result<u8, E>;
 struct Script {
     outcomes: Vec<Outcome>,
     at: Cell<usize>,
+    budget: Budget,
+    breaker: CircuitBreaker,
 }
 
+/// The tokens of the budget, and the calls that open the breaker.
+type Shared = (u32, u32);
+
+const UNLIMITED: Shared = (1_000, u32::MAX);
+
 impl Script {
-    fn new(outcomes: &[Outcome]) -> Self {
-        Self { outcomes: outcomes.to_vec(), at: Cell::new(0) }
+    fn new(outcomes: &[Outcome], (tokens, min_calls): Shared) -> Self {
+        let budget = Budget::new().min_per_second(0).ratio(1.0).capacity(1_000);
+        (0..tokens).for_each(|_| budget.succeeded());
+        let hour = Duration::from_secs(3600);
+        let breaker = CircuitBreaker::new().min_calls(min_calls).window(hour).open_for(hour);
+        Self { outcomes: outcomes.to_vec(), at: Cell::new(0), budget, breaker }
     }
 
     fn next(&self) -> Outcome {
@@ -61,6 +78,9 @@ struct Seen {
     slept: Duration,
     attempts: u32,
     reason: Option<StopReason>,
+    milli_tokens: u64,
+    /// Each of them is read without its clock, which is another one for each face.
+    breaker: (BreakerPhase, u64),
     history: Vec<(u32, String, Option<i64>, String, Option<Duration>)>,
 }
 
@@ -73,6 +93,8 @@ fn seen(outcome: Outcome, slept: Duration, script: &Script, context: &RetryConte
         slept,
         attempts: context.attempts(),
         reason: context.stop_reason(),
+        milli_tokens: script.budget.milli_tokens(),
+        breaker: (script.breaker.phase(), script.breaker.refused()),
         history,
     }
 }
@@ -80,21 +102,21 @@ fn seen(outcome: Outcome, slept: Duration, script: &Script, context: &RetryConte
 const DEADLINE: Duration = Duration::from_secs(40);
 const LIMITED: ClassLimits = ClassLimits::new().max_retries(3).base_delay(Duration::from_millis(700));
 
-#[retry(policy = policy, unknown = retry, deadline = "40s", idempotent = false, class(rate_limit, max_retries = 3, base_delay = "700ms"), context = context)]
+#[retry(policy = policy, unknown = retry, deadline = "40s", idempotent = false, class(rate_limit, max_retries = 3, base_delay = "700ms"), budget = &script.budget, breaker = &script.breaker, context = context)]
 async fn by_attribute(context: &mut RetryContext, policy: &Policy, script: &Script) -> Outcome {
     script.next()
 }
 
-#[retry(policy = policy, unknown = retry, deadline = "40s", idempotent = false, class(rate_limit, max_retries = 3, base_delay = "700ms"), context = context)]
+#[retry(policy = policy, unknown = retry, deadline = "40s", idempotent = false, class(rate_limit, max_retries = 3, base_delay = "700ms"), budget = &script.budget, breaker = &script.breaker, context = context)]
 fn by_attribute_blocking(context: &mut RetryContext, policy: &Policy, script: &Script) -> Outcome {
     script.next()
 }
 
-fn every_face(policy: &Policy, outcomes: &[Outcome]) -> Vec<(&'static str, Seen)> {
+fn every_face(policy: &Policy, outcomes: &[Outcome], shared: Shared) -> Vec<(&'static str, Seen)> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     let mut all = Vec::new();
     let mut face = |name, run: &mut dyn FnMut(&mut RetryContext, &Script) -> Outcome| {
-        let (script, mut context, waits) = (Script::new(outcomes), RetryContext::new(), VirtualWaits::start());
+        let (script, mut context, waits) = (Script::new(outcomes, shared), RetryContext::new(), VirtualWaits::start());
         let now = || runtime.block_on(async { Instant::now() });
         let start = now();
         let outcome = run(&mut context, &script);
@@ -105,14 +127,14 @@ fn every_face(policy: &Policy, outcomes: &[Outcome]) -> Vec<(&'static str, Seen)
     face("attribute, blocking", &mut |context, script| by_attribute_blocking(context, policy, script));
     face("retrying!", &mut |context, script| {
         runtime.block_on(async {
-            retrying!(policy = policy, unknown = retry, deadline = "40s", idempotent = false, class(rate_limit, max_retries = 3, base_delay = "700ms"), context = context; async -> Outcome {
+            retrying!(policy = policy, unknown = retry, deadline = "40s", idempotent = false, class(rate_limit, max_retries = 3, base_delay = "700ms"), budget = &script.budget, breaker = &script.breaker, context = context; async -> Outcome {
                 script.next()
             })
         })
     });
     face(
         "retrying!, blocking",
-        &mut |context, script| retrying!(policy = policy, unknown = retry, deadline = "40s", idempotent = false, class(rate_limit, max_retries = 3, base_delay = "700ms"), context = context; -> Outcome { script.next() }),
+        &mut |context, script| retrying!(policy = policy, unknown = retry, deadline = "40s", idempotent = false, class(rate_limit, max_retries = 3, base_delay = "700ms"), budget = &script.budget, breaker = &script.breaker, context = context; -> Outcome { script.next() }),
     );
     face("builder", &mut |context, script| {
         let retry = Retry::new(policy)
@@ -120,6 +142,8 @@ fn every_face(policy: &Policy, outcomes: &[Outcome]) -> Vec<(&'static str, Seen)
             .deadline(DEADLINE)
             .idempotent(false)
             .class("rate_limit", LIMITED)
+            .budget(&script.budget)
+            .breaker(&script.breaker)
             .context(context);
         runtime.block_on(retry.run(|| async { script.next() }))
     });
@@ -129,6 +153,8 @@ fn every_face(policy: &Policy, outcomes: &[Outcome]) -> Vec<(&'static str, Seen)
             .deadline(DEADLINE)
             .idempotent(false)
             .class("rate_limit", LIMITED)
+            .budget(&script.budget)
+            .breaker(&script.breaker)
             .context(context);
         retry.run_blocking(|| script.next())
     });
@@ -147,13 +173,17 @@ fn outcome() -> impl Strategy<Value = Outcome> {
     ]
 }
 
+fn shared() -> impl Strategy<Value = Shared> {
+    prop_oneof![Just(UNLIMITED), (0..30_u32, Just(u32::MAX)), (Just(1_000), 1..12_u32), (0..30_u32, 1..12_u32)]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn all_faces_agree(retries in 0_u32..30, base in 0_u64..5_000, outcomes in prop::collection::vec(outcome(), 1..12)) {
+    fn all_faces_agree(retries in 0_u32..30, base in 0_u64..5_000, outcomes in prop::collection::vec(outcome(), 1..12), shared in shared()) {
         let policy = Policy::new().max_retries(retries).base_delay(Duration::from_millis(base));
-        let mut all = every_face(&policy, &outcomes);
+        let mut all = every_face(&policy, &outcomes, shared);
         let (_, first) = all.remove(0);
         // 1.1
         prop_assert!(first.calls as u64 <= u64::from(retries.max(3)) + 1);
@@ -181,7 +211,7 @@ proptest! {
 
 #[test]
 fn the_faces_really_run() {
-    let all = every_face(&Policy::new().max_retries(2), &[Err(E::Busy(1)), Err(E::Odd), Ok(7)]);
+    let all = every_face(&Policy::new().max_retries(2), &[Err(E::Busy(1)), Err(E::Odd), Ok(7)], UNLIMITED);
     assert_eq!(all.len(), 6);
     for (name, seen) in all {
         assert_eq!((seen.outcome, seen.calls, seen.reason), (Ok(7), 3, Some(StopReason::Succeeded)), "{name}");

@@ -53,7 +53,7 @@ use proc_macro::TokenStream;
 ///
 /// | key | value | default |
 /// |---|---|---|
-/// | `max_retries` | attempts after the first, or `forever` (needs a `deadline`) | 2 |
+/// | `max_retries` | attempts after the first, or `forever` (needs a `deadline` or a `budget`) | 2 |
 /// | `base_delay` | wait before the first retry | `"1s"` |
 /// | `max_delay` | no own wait is longer | `"60s"` |
 /// | `backoff` | `exponential`, `exponential(1.5)`, `fixed`, `linear`, `fibonacci`, or a path `fn(u32) -> Duration` | `exponential` |
@@ -68,6 +68,8 @@ use proc_macro::TokenStream;
 /// | `classify` | a path `fn(&E) -> Verdict`; `E` then needs no trait | `Classify` |
 /// | `unknown` | `stop` or `retry`: what an unknown failure does | `stop` |
 /// | `idempotent` | `false`: a failure that may have done the work all the same is not repeated | `true` |
+/// | `budget` | a `&Budget` or `Arc<Budget>`: a retry takes from it before its wait, and the call ends where it is empty | none |
+/// | `breaker` | a `&CircuitBreaker` or `Arc<CircuitBreaker>` that admits each attempt; needs `E: From<Refused>` or `GaveUp<E>` | none |
 /// | `fallback` | a second route, run once on giving up: a `Result<T, E>`; may name `error` and `.await` | |
 /// | `dead_letter(sink, job_id, payload, model)` | parks the job on giving up | |
 /// | `ledger(store, key, scope, max_attempts, skipped)` | persisted attempts per key; a refused call returns `skipped` | 3 attempts |
@@ -115,6 +117,43 @@ use proc_macro::TokenStream;
 /// Where the function has docs, a section `# Retries` with its schedule is added to them.
 ///
 /// An async function waits by tokio's timer and so needs a tokio runtime; with `sleep = path` it runs on any.
+///
+/// # Budgets and breakers
+///
+/// Retries of many calls together are what turns a slow dependency into an outage. A `Budget`, shared by the calls to one
+/// dependency, lets retries be only a part of what succeeds. A `CircuitBreaker` refuses attempts while most of them fail.
+/// Both are asked before a wait, while the error is in hand: a call that ends there as `budget_denied` or `breaker_open`
+/// returns its own last error. Only a call that the breaker refuses before its first attempt has none; it returns what
+/// `From<Refused>` makes, its fallback runs, and its letter has 0 attempts.
+///
+/// ```
+/// use retry_runtime::{Budget, CircuitBreaker, Classify, Refused, retry};
+///
+/// static BUDGET: Budget = Budget::new().ratio(0.1);
+/// static BREAKER: CircuitBreaker = CircuitBreaker::new();
+///
+/// #[derive(Debug, Classify)]
+/// enum E {
+///     #[classify(retryable)]
+///     Busy,
+///     #[classify(transparent)]
+///     Refused(Refused),
+/// }
+///
+/// impl From<Refused> for E {
+///     fn from(refused: Refused) -> Self {
+///         Self::Refused(refused)
+///     }
+/// }
+///
+/// #[retry(budget = &BUDGET, breaker = &BREAKER, base_delay = "1ms")]
+/// fn fetch() -> Result<u32, E> {
+///     Err(E::Busy)
+/// }
+///
+/// assert!(matches!(fetch(), Err(E::Busy)));
+/// assert_eq!(BUDGET.milli_tokens() / 1000, 98); // two retries
+/// ```
 ///
 /// # The full report
 ///

@@ -2,6 +2,7 @@
 
 mod call;
 mod cancel;
+mod limits;
 
 use std::cell::Cell;
 use std::future::{Future, IntoFuture, pending};
@@ -10,14 +11,19 @@ use std::time::Duration;
 
 use self::call::{Call, Ended};
 use crate::__private::{AsPolicy, AtRunTime, Class, Recorder, Remember, Session, Site, Timer, cancelled};
+use crate::breaker::CircuitBreaker;
+use crate::budget::Budget;
 use crate::classify::Classify;
 use crate::context::RetryContext;
 use crate::engine::Unknown;
 use crate::gave_up::GaveUp;
 use crate::policy::{ClassLimits, Policy};
+use crate::refused::Refused;
 use crate::verdict::Verdict;
 
 pub use cancel::{CancelWith, Cancelled, FromRefusal, Never, Uncancelled};
+use limits::Shares;
+pub use limits::{BreakWith, Breaker, Breaks, NoBreaker, Shared};
 
 /// Retries a closure by a policy: the same engine as `#[retry]`, for code that is not a function of its own.
 ///
@@ -47,7 +53,7 @@ pub use cancel::{CancelWith, Cancelled, FromRefusal, Never, Uncancelled};
 /// ```
 #[derive(Debug)]
 #[must_use = "nothing runs until `run` or `run_blocking`"]
-pub struct Retry<'c, K = DerivedClassifier, C = Uncancelled> {
+pub struct Retry<'c, K = DerivedClassifier, C = Uncancelled, B = NoBreaker> {
     name: &'static str,
     policy: Policy,
     deadline: Option<Duration>,
@@ -57,6 +63,8 @@ pub struct Retry<'c, K = DerivedClassifier, C = Uncancelled> {
     context: Option<&'c mut RetryContext>,
     classifier: K,
     cancel: C,
+    budget: Option<Shared<'c, Budget>>,
+    breaker: B,
 }
 
 /// The classifier of a [`Retry`] that was given none: the error's own [`Classify`].
@@ -108,11 +116,13 @@ impl Retry<'static> {
             context: None,
             classifier: DerivedClassifier,
             cancel: pending(),
+            budget: None,
+            breaker: NoBreaker,
         }
     }
 }
 
-impl<'c, K, C> Retry<'c, K, C> {
+impl<'c, K, C, B> Retry<'c, K, C, B> {
     /// The operation's name, for warnings. Default: `retry`.
     pub const fn name(mut self, name: &'static str) -> Self {
         self.name = name;
@@ -163,15 +173,75 @@ impl<'c, K, C> Retry<'c, K, C> {
     }
 
     /// Records the call in a context that can be read afterwards.
-    pub fn context(self, context: &mut RetryContext) -> Retry<'_, K, C> {
-        let Self { name, policy, deadline, unknown, idempotent, classes, context: _, classifier, cancel } = self;
-        Retry { name, policy, deadline, unknown, idempotent, classes, context: Some(context), classifier, cancel }
+    pub fn context<'n>(self, context: &'n mut RetryContext) -> Retry<'n, K, C, B>
+    where
+        'c: 'n,
+    {
+        let mut this: Retry<'n, K, C, B> = self;
+        this.context = Some(context);
+        this
     }
 
     /// Classifies errors by a function instead of their own `Classify`.
-    pub fn classify<E>(self, classifier: fn(&E) -> Verdict) -> Retry<'c, fn(&E) -> Verdict, C> {
-        let Self { name, policy, deadline, unknown, idempotent, classes, context, classifier: _, cancel } = self;
-        Retry { name, policy, deadline, unknown, idempotent, classes, context, classifier, cancel }
+    pub fn classify<E>(self, classifier: fn(&E) -> Verdict) -> Retry<'c, fn(&E) -> Verdict, C, B> {
+        let Self { name, policy, deadline, unknown, idempotent, classes, context, cancel, budget, breaker, .. } = self;
+        Retry { name, policy, deadline, unknown, idempotent, classes, context, classifier, cancel, budget, breaker }
+    }
+
+    /// A budget that retries live on, shared with other calls: a `&Budget` or an `Arc<Budget>`. A retry takes from it before
+    /// its wait; where there is not enough the call ends as [`BudgetDenied`](crate::StopReason::BudgetDenied), with its own
+    /// last error. See [`Budget`].
+    ///
+    /// ```
+    /// use retry_runtime::{Budget, Policy, Retry, Verdict};
+    ///
+    /// static BUDGET: Budget = Budget::new().capacity(0);
+    ///
+    /// let mut calls = 0;
+    /// let _denied = Retry::new(Policy::new()).budget(&BUDGET).classify(|_: &()| Verdict::retryable("busy")).run_blocking(|| {
+    ///     calls += 1;
+    ///     Err::<(), ()>(())
+    /// });
+    /// assert_eq!((calls, BUDGET.denied()), (1, 1));
+    /// ```
+    pub fn budget(mut self, budget: impl Into<Shared<'c, Budget>>) -> Self {
+        self.budget = Some(budget.into());
+        self
+    }
+
+    /// A circuit breaker that admits the attempts, shared with other calls: a `&CircuitBreaker` or an
+    /// `Arc<CircuitBreaker>`. While it is open the call ends as [`BreakerOpen`](crate::StopReason::BreakerOpen): with its
+    /// own last error where an attempt has failed; where none has run, with an error that is made of a
+    /// [`Refused`](crate::Refused). See [`CircuitBreaker`].
+    ///
+    /// ```
+    /// use retry_runtime::{CircuitBreaker, Classify, Policy, Refused, Retry, StopReason};
+    ///
+    /// #[derive(Debug, Classify)]
+    /// enum E {
+    ///     #[classify(retryable)]
+    ///     Busy,
+    ///     #[classify(transparent)]
+    ///     Stopped(Refused),
+    /// }
+    ///
+    /// impl From<Refused> for E {
+    ///     fn from(refused: Refused) -> Self {
+    ///         Self::Stopped(refused)
+    ///     }
+    /// }
+    ///
+    /// static BREAKER: CircuitBreaker = CircuitBreaker::new().min_calls(1);
+    ///
+    /// let call = || Retry::new(Policy::new()).breaker(&BREAKER).run_blocking(|| Err::<(), E>(E::Busy));
+    /// assert!(matches!(call(), Err(E::Busy)), "the first failure has opened it");
+    /// assert!(matches!(call(), Err(E::Stopped(refused)) if refused.reason() == StopReason::BreakerOpen));
+    /// ```
+    pub fn breaker(self, breaker: impl Into<Shared<'c, CircuitBreaker>>) -> Retry<'c, K, C, Breaker<'c>> {
+        let Self { name, policy, deadline, unknown, idempotent, classes, context, classifier, cancel, budget, .. } =
+            self;
+        let breaker = Breaker(breaker.into());
+        Retry { name, policy, deadline, unknown, idempotent, classes, context, classifier, cancel, budget, breaker }
     }
 
     /// Ends the call when `cancel` completes, at once: in the middle of an attempt, or of a wait. It is polled first, before
@@ -202,14 +272,15 @@ impl<'c, K, C> Retry<'c, K, C> {
     /// assert!(matches!(end, Err(E::Stopped(refused)) if refused.reason() == StopReason::Cancelled));
     /// # }
     /// ```
-    pub fn cancel<F: IntoFuture>(self, cancel: F) -> Retry<'c, K, impl Future<Output = Cancelled>> {
-        let Self { name, policy, deadline, unknown, idempotent, classes, context, classifier, cancel: _ } = self;
+    pub fn cancel<F: IntoFuture>(self, cancel: F) -> Retry<'c, K, impl Future<Output = Cancelled>, B> {
+        let Self { name, policy, deadline, unknown, idempotent, classes, context, classifier, budget, breaker, .. } =
+            self;
         let cancel = cancel.into_future();
         let cancel = async move {
             cancel.await;
             Cancelled
         };
-        Retry { name, policy, deadline, unknown, idempotent, classes, context, classifier, cancel }
+        Retry { name, policy, deadline, unknown, idempotent, classes, context, classifier, cancel, budget, breaker }
     }
 
     /// Runs the operation until it succeeds or gives up, waiting by tokio's timer.
@@ -227,6 +298,7 @@ impl<'c, K, C> Retry<'c, K, C> {
         F: FnMut() -> Fut,
         Fut: Future<Output = Result<T, E>>,
         C: Future<Output: CancelWith<E>>,
+        B: BreakWith<E>,
     {
         self.run_with(tokio::time::sleep, operation).await
     }
@@ -243,12 +315,15 @@ impl<'c, K, C> Retry<'c, K, C> {
         S: Fn(Duration) -> Wait,
         Wait: Future<Output = ()>,
         C: Future<Output: CancelWith<E>>,
+        B: BreakWith<E>,
     {
-        let (mut call, record, cancel) = self.start();
+        let (mut call, record, cancel, shares) = self.start();
         let mut record = Remember::when(<C::Output as CancelWith<E>>::CANCELS, record);
-        match call.drive(&mut record, sleep, operation, pin!(cancel)).await {
+        let end = call.drive(&mut record, shares.guards(), B::error, sleep, operation, pin!(cancel)).await;
+        match end {
             Ended::Outcome(outcome) => outcome,
             Ended::Cancelled(with) => Err(with.error(cancelled(&mut record))),
+            Ended::Refused(error) => Err(error),
         }
     }
 
@@ -266,22 +341,26 @@ impl<'c, K, C> Retry<'c, K, C> {
         F: FnMut() -> Fut,
         Fut: Future<Output = Result<T, E>>,
         C: Future,
+        B: Breaks,
     {
         let mut own = RetryContext::new();
-        let (mut call, mut record, cancel) = self.start();
+        let (mut call, mut record, cancel, shares) = self.start();
         if !matches!(record, AtRunTime::Context(_)) {
             record = AtRunTime::Context(&mut own);
         }
-        match call.drive(&mut record, tokio::time::sleep, operation, pin!(cancel)).await {
+        let told = |_: Refused| Some(());
+        let end = call.drive(&mut record, shares.guards(), told, tokio::time::sleep, operation, pin!(cancel)).await;
+        match end {
             Ended::Outcome(outcome) => outcome.map_err(|error| GaveUp::new(record.report(), Some(error), None)),
             Ended::Cancelled(_) => {
                 let _told_by_the_report = cancelled(&mut record);
                 Err(GaveUp::new(record.report(), None, None))
             }
+            Ended::Refused(()) => Err(GaveUp::new(record.report(), None, None)),
         }
     }
 
-    fn start(self) -> (Call<K>, AtRunTime<'c>, C) {
+    fn start(self) -> (Call<K>, AtRunTime<'c>, C, Shares<'c, B>) {
         let mut site = Site::new(self.name, self.policy);
         if let Some(deadline) = self.deadline {
             site = site.deadline(deadline);
@@ -298,13 +377,14 @@ impl<'c, K, C> Retry<'c, K, C> {
             (None, None) => AtRunTime::Nothing,
         };
         let counts = self.classes.iter().map(|_| Cell::new(Session::new())).collect();
-        let Self { classes, classifier, cancel, .. } = self;
-        (Call { site: site.checked(), session: Session::new(), classes, counts, classifier }, record, cancel)
+        let Self { classes, classifier, cancel, budget, breaker, .. } = self;
+        let call = Call { site: site.checked(), session: Session::new(), classes, counts, classifier };
+        (call, record, cancel, Shares { budget, breaker })
     }
 }
 
 /// What blocks its thread cannot be cancelled: these are there without [`Retry::cancel`] only.
-impl<K> Retry<'_, K> {
+impl<K, B> Retry<'_, K, Uncancelled, B> {
     /// Runs a blocking operation, sleeping on this thread between attempts.
     ///
     /// # Errors
@@ -312,9 +392,10 @@ impl<K> Retry<'_, K> {
     pub fn run_blocking<T, E>(self, operation: impl FnMut() -> Result<T, E>) -> Result<T, E>
     where
         K: Classifier<E>,
+        B: BreakWith<E>,
     {
-        let (mut call, mut record, _) = self.start();
-        call.drive_blocking(&mut record, operation)
+        let (mut call, mut record, _, shares) = self.start();
+        call.drive_blocking(&mut record, &shares.guards(), B::error, operation).unwrap_or_else(Err)
     }
 
     /// Runs a blocking operation and reports a failure in full.
@@ -324,13 +405,17 @@ impl<K> Retry<'_, K> {
     pub fn run_blocking_reporting<T, E>(self, operation: impl FnMut() -> Result<T, E>) -> Result<T, GaveUp<E>>
     where
         K: Classifier<E>,
+        B: Breaks,
     {
         let mut own = RetryContext::new();
-        let (mut call, mut record, _) = self.start();
+        let (mut call, mut record, _, shares) = self.start();
         if !matches!(record, AtRunTime::Context(_)) {
             record = AtRunTime::Context(&mut own);
         }
-        let outcome = call.drive_blocking(&mut record, operation);
-        outcome.map_err(|error| GaveUp::new(record.report(), Some(error), None))
+        let told = |_: Refused| Some(());
+        match call.drive_blocking(&mut record, &shares.guards(), told, operation) {
+            Ok(outcome) => outcome.map_err(|error| GaveUp::new(record.report(), Some(error), None)),
+            Err(()) => Err(GaveUp::new(record.report(), None, None)),
+        }
     }
 }

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use crate::breaker::BreakerOpen;
 use crate::policy::{ClassLimits, Policy, Retries};
 use crate::stop::StopReason;
 use crate::verdict::{Disposition, Verdict};
@@ -69,6 +70,12 @@ pub(crate) enum Knob {
     DeadlineInAttempt {
         limit: Duration,
     },
+    /// What the budget had left, and what the retry would have taken, in thousandths of a token.
+    Budget {
+        left: u64,
+        cost: u64,
+    },
+    Breaker(BreakerOpen),
     /// The server's hint, and the longest one obeyed.
     Hint {
         hint: Duration,

@@ -95,6 +95,11 @@ impl fmt::Display for Stop {
                 write!(f, "deadline {limit:?} would pass during a wait of {wait:?}")
             }
             Knob::DeadlineInAttempt { limit } => write!(f, "deadline {limit:?} passed during an attempt"),
+            Knob::Budget { left, cost } => {
+                let (left, cost) = (Tokens(left), Tokens(cost));
+                write!(f, "the retry budget has {left} tokens left, and a retry takes {cost}")
+            }
+            Knob::Breaker(open) => write!(f, "{open}"),
             Knob::Hint { hint, max } => {
                 write!(f, "server asked to wait {hint:?}, longer than max_retry_after {max:?}")
             }
@@ -106,6 +111,18 @@ impl fmt::Display for Stop {
                 }
                 reason => write!(f, "{reason}"),
             },
+        }
+    }
+}
+
+/// Thousandths of a token, as tokens.
+struct Tokens(u64);
+
+impl fmt::Display for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.0 / 1000, self.0 % 1000) {
+            (whole, 0) => write!(f, "{whole}"),
+            (whole, part) => write!(f, "{whole}.{part:03}"),
         }
     }
 }

@@ -37,13 +37,15 @@ mod stop;
 pub mod testing;
 mod verdict;
 
-pub use __private::AsPolicy;
+pub use __private::{AsBreaker, AsBudget, AsPolicy};
 pub use backoff::Backoff;
 pub use breaker::{BreakerOpen, BreakerPhase, BreakerState, CircuitBreaker, Permit};
 pub use budget::{Budget, BudgetState, Budgets, Spent, Taken};
+pub use builder::{
+    BreakWith, Breaker, Breaks, Cancelled, Classifier, DerivedClassifier, NoBreaker, Retry, Shared, Uncancelled,
+};
 #[doc(hidden)]
 pub use builder::{CancelWith, FromRefusal, Never};
-pub use builder::{Cancelled, Classifier, DerivedClassifier, Retry, Uncancelled};
 pub use classify::{Classify, StatusRules};
 pub use context::RetryContext;
 pub use counters::DailyCounters;

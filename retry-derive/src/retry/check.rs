@@ -138,10 +138,10 @@ fn forever_needs_an_end(diag: &Diag, options: &Options) {
         if !matches!(own.max_retries.get(), Some(Count::Forever)) {
             continue;
         }
-        if !options.deadline.is_set() {
+        if !options.deadline.is_set() && !options.budget.is_set() {
             diag.error_at(
                 own.max_retries.key_span(),
-                "`max_retries = forever` needs a `deadline`: nothing else would end the call",
+                "`max_retries = forever` needs a `deadline` or a `budget`: nothing else would end the call",
             )
             .help("add for example `deadline = \"1h\"`");
         }

@@ -63,6 +63,12 @@ fn text(options: &Options) -> String {
     if let Some(cancel) = options.cancel.get() {
         let _ = write!(text, "\n Ends at once when `{}` completes.", cancel.to_token_stream());
     }
+    if options.budget.is_set() {
+        text.push_str("\n No retry when the budget it shares with others is empty.");
+    }
+    if options.breaker.is_set() {
+        text.push_str("\n No attempt while its circuit breaker is open.");
+    }
     if options.fallback.is_set() {
         text.push_str("\n Then a fallback is tried once.");
     }

@@ -26,6 +26,7 @@ use super::args::{self, mixed_at};
 use super::bindings::bindings;
 use super::cancel;
 use super::epilogue;
+use super::limits;
 use super::model::Options;
 use super::patterns;
 use super::site::site;
@@ -119,6 +120,7 @@ impl Target<'_> {
             Some(classes) => quote_spanned!(span=> #at.classes(#classes)),
             None => at,
         };
+        let at = if self.shares() { quote_spanned!(span=> #at.guards(&__retry_guards)) } else { at };
         let classify = match self.options.classify.get() {
             // bound to its type first, so that a wrong one is an error about its signature
             Some(path) => {
@@ -168,11 +170,13 @@ pub(crate) fn expand(target: &Target<'_>) -> TokenStream {
     let bindings = bindings(target, &names);
     let record = new_record(target, &names);
     let looped = attempts(target, &names);
+    let guards = limits::set_up(target, &names);
     let value = if target.has_epilogue() { epilogue::after(target, &names, &looped) } else { looped };
     quote_spanned! {*span=>
         #bindings
         #set_up
         #counts
+        #guards
         let #shape: #returns::Shape = #private::Shape::new();
         let mut __retry_session = #private::Session::new();
         #record
@@ -232,12 +236,14 @@ fn attempts(target: &Target<'_>, names: &Names) -> TokenStream {
         (false, false) => quote_spanned!(*span=> #private::finish(#shape, __retry_out, #record)),
     };
     let cancelled = cancel::ends(target, names);
-    let wait = wait(target, names, &cancelled);
+    let wait = limits::around_wait(target, names, wait(target, names, &cancelled));
+    let admit = limits::before(target, names);
     let before = cancel::before(target, names, &cancelled);
     let attempt = attempt(target, names, &cancelled);
     quote_spanned! {*span=>
         loop {
             #before
+            #admit
             #private::Recorder::attempt(#record_mut);
             let __retry_wait = {
                 #attempt
@@ -329,15 +335,16 @@ fn decision(target: &Target<'_>, names: &Names) -> TokenStream {
     let body =
         if target.is_limited() { quote_spanned!(*span=> __retry_body) } else { quote_spanned!(*span=> &__retry_out) };
     let success = match target.options.retry_ok.get() {
-        None => quote_spanned!(*span=> #private::succeeded(#record_mut)),
+        None => limits::succeeded(target, names),
         Some(cases) => {
+            let succeeded = limits::succeeded(target, names);
             let matches = patterns::matches(cases, &quote_spanned!(*span=> __retry_value), names);
             quote_spanned! {*span=>
                 match #private::value_of(#shape, #body) {
                     #private::Option::Some(__retry_value) if #matches => {
                         #private::rejected(&#at, &mut __retry_session, #record_mut)
                     }
-                    _ => #private::succeeded(#record_mut),
+                    _ => #succeeded,
                 }
             }
         }

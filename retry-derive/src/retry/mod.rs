@@ -11,6 +11,7 @@ mod epilogue;
 mod exits;
 mod expand;
 mod fallback;
+mod limits;
 mod model;
 mod parse;
 mod patterns;

@@ -34,6 +34,8 @@ pub(crate) struct Options {
     pub(crate) unknown: Slot<Unknown>,
     pub(crate) idempotent: Slot<bool>,
     pub(crate) policy: Slot<Expr>,
+    pub(crate) budget: Slot<Expr>,
+    pub(crate) breaker: Slot<Expr>,
     pub(crate) fallback: Slot<Expr>,
     pub(crate) dead_letter: Slot<DeadLetter>,
     pub(crate) ledger: Slot<Ledger>,

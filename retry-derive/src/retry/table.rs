@@ -59,6 +59,8 @@ pub(crate) const KEYS: &[Key] = &[
     value("unknown", "unknown = retry"),
     value("idempotent", "idempotent = false"),
     value("policy", "policy = &POLICY"),
+    value("budget", "budget = &BUDGET"),
+    value("breaker", "breaker = &BREAKER"),
     value("fallback", "fallback = second_route().await"),
     list("dead_letter", "dead_letter(sink = dlq, job_id = &job.id, payload = job)"),
     list("ledger", "ledger(store = ledger, key = &url)"),
@@ -93,6 +95,8 @@ pub(crate) const SYNONYMS: &[(&str, &str)] = &[
     ("cancel_on", "did you mean `cancel`, with a future?"),
     ("cancellation", "did you mean `cancel`, with a future?"),
     ("shutdown", "did you mean `cancel`, with a future?"),
+    ("circuit_breaker", "did you mean `breaker`?"),
+    ("retry_budget", "did you mean `budget`?"),
     ("dlq", "did you mean `dead_letter(..)`?"),
     ("operation", "did you mean `name`?"),
 ];

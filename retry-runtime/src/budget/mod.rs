@@ -223,6 +223,11 @@ impl Budget {
         (i64::from(tokens) * TOKEN).min(self.rates().capacity).max(TOKEN)
     }
 
+    /// What a retry takes after a failure of this class, in thousandths of a token.
+    pub(crate) fn cost_of(&self, class: &str) -> u64 {
+        self.cost(class).unsigned_abs()
+    }
+
     /// Whether it is in the state of a new one.
     fn is_fresh(&self) -> bool {
         self.bucket.available(&self.rates(), now()) == self.rates().reserve

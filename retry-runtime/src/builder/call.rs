@@ -8,13 +8,16 @@ use std::time::Duration;
 
 use super::Classifier;
 use crate::__private::{
-    At, AtRunTime, Class, Classes, Recorder, Said, Session, Site, failed, sleep_blocking, succeeded, yield_once,
+    At, AtRunTime, Class, Classes, Guards, Recorder, Said, Session, Site, failed, sleep_blocking, succeeded_sharing,
+    yield_once,
 };
+use crate::refused::Refused;
 
 /// How a call came to its end.
-pub(super) enum Ended<T, E, W> {
+pub(super) enum Ended<T, E, W, X> {
     Outcome(Result<T, E>),
     Cancelled(W),
+    Refused(X),
 }
 
 /// One call of a [`Retry`](super::Retry).
@@ -27,13 +30,15 @@ pub(super) struct Call<K> {
 }
 
 impl<K> Call<K> {
-    pub(super) async fn drive<R, T, E, F, Fut, S, Wait, C>(
+    pub(super) async fn drive<R, T, E, F, Fut, S, Wait, C, X>(
         &mut self,
         record: &mut R,
+        guards: Guards<'_>,
+        refuse: impl Fn(Refused) -> Option<X>,
         sleep: S,
         mut operation: F,
         mut cancel: Pin<&mut C>,
-    ) -> Ended<T, E, C::Output>
+    ) -> Ended<T, E, C::Output, X>
     where
         R: Recorder,
         K: Classifier<E>,
@@ -48,17 +53,21 @@ impl<K> Call<K> {
             if let Poll::Ready(with) = poll_fn(|cx| Poll::Ready(cancel.as_mut().poll(cx))).await {
                 return Ended::Cancelled(with);
             }
+            if let Some(refused) = guards.refused(record).and_then(&refuse) {
+                return Ended::Refused(refused);
+            }
             record.attempt();
             let wait = {
                 let outcome = match first_of(cancel.as_mut(), pin!(operation())).await {
                     Ok(outcome) => outcome,
                     Err(with) => return Ended::Cancelled(with),
                 };
-                match self.next(record, &outcome) {
+                match self.next(record, &guards, &outcome) {
                     Some(wait) => wait,
                     None => return Ended::Outcome(outcome),
                 }
             };
+            let taken = guards.taken();
             let waited = if wait.is_zero() {
                 first_of(cancel.as_mut(), pin!(yield_once())).await
             } else {
@@ -67,39 +76,48 @@ impl<K> Call<K> {
             if let Err(with) = waited {
                 return Ended::Cancelled(with);
             }
+            guards.waited(taken);
         }
     }
 
-    pub(super) fn drive_blocking<T, E>(
+    /// `Err` of a call that was refused.
+    pub(super) fn drive_blocking<T, E, X>(
         &mut self,
         record: &mut AtRunTime<'_>,
+        guards: &Guards<'_>,
+        refuse: impl Fn(Refused) -> Option<X>,
         mut operation: impl FnMut() -> Result<T, E>,
-    ) -> Result<T, E>
+    ) -> Result<Result<T, E>, X>
     where
         K: Classifier<E>,
     {
         record.start();
         loop {
+            if let Some(refused) = guards.refused(record).and_then(&refuse) {
+                return Err(refused);
+            }
             record.attempt();
             let wait = {
                 let outcome = operation();
-                match self.next(record, &outcome) {
+                match self.next(record, guards, &outcome) {
                     Some(wait) => wait,
-                    None => return outcome,
+                    None => return Ok(outcome),
                 }
             };
+            let taken = guards.taken();
             sleep_blocking(wait);
+            guards.waited(taken);
         }
     }
 
-    fn next<R, T, E>(&mut self, record: &mut R, outcome: &Result<T, E>) -> Option<Duration>
+    fn next<R, T, E>(&mut self, record: &mut R, guards: &Guards<'_>, outcome: &Result<T, E>) -> Option<Duration>
     where
         R: Recorder,
         K: Classifier<E>,
     {
-        let Err(error) = outcome else { return succeeded(record) };
+        let Err(error) = outcome else { return succeeded_sharing(guards, record) };
         let (verdict, text) = (self.classifier.verdict(), self.classifier.text());
-        let mut at = At::site(&self.site);
+        let mut at = At::site(&self.site).guards(guards);
         if !self.classes.is_empty() {
             at = at.classes(Classes::at_run_time(&self.classes, &self.counts));
         }

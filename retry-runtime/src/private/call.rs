@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use crate::__private::classes::Classes;
+use crate::__private::guards::Guarding;
 use crate::__private::record::{Hidden, Recorder};
 use crate::__private::site::Site;
 use crate::__private::text::MakeText;
@@ -22,19 +23,20 @@ pub struct At<'a> {
     site: &'a Site,
     policy: &'a Policy,
     classes: Option<Classes<'a>>,
+    guards: Option<&'a dyn Guarding>,
 }
 
 impl<'a> At<'a> {
     /// A site with its own policy.
     #[inline]
     pub const fn site(site: &'a Site) -> Self {
-        Self { site, policy: site.policy(), classes: None }
+        Self { site, policy: site.policy(), classes: None, guards: None }
     }
 
     /// A site with another policy: `policy = EXPR`.
     #[inline]
     pub const fn with(site: &'a Site, policy: &'a Policy) -> Self {
-        Self { site, policy, classes: None }
+        Self { site, policy, classes: None, guards: None }
     }
 
     /// Other numbers for some classes.
@@ -43,6 +45,21 @@ impl<'a> At<'a> {
     pub const fn classes(mut self, classes: Classes<'a>) -> Self {
         self.classes = Some(classes);
         self
+    }
+
+    /// A budget and a breaker shared with other calls.
+    #[inline]
+    #[must_use]
+    pub const fn guards(mut self, guards: &'a dyn Guarding) -> Self {
+        self.guards = Some(guards);
+        self
+    }
+
+    /// What the breaker hears of a failed attempt.
+    fn tell(&self, verdict: Option<&Verdict>) {
+        if let Some(guards) = self.guards {
+            guards.failed(verdict);
+        }
     }
 }
 
@@ -93,6 +110,7 @@ pub fn failed<E: ?Sized, R: Recorder>(
     let Some(mut verdict) = verdict else {
         session.fail();
         record.failed(&UNCLASSIFIED, &text);
+        at.tell(None);
         return stop(record, Stop::plain(StopReason::ClassifierFailed));
     };
     match said {
@@ -101,6 +119,7 @@ pub fn failed<E: ?Sized, R: Recorder>(
         Said::Retry => verdict.disposition = Disposition::Retryable,
     }
     record.failed(&verdict, &text);
+    at.tell(Some(&verdict));
     decide(at, session, record, &verdict)
 }
 
@@ -119,6 +138,7 @@ pub(crate) fn verdict_and_text<E: ?Sized>(
 #[inline(never)]
 pub fn rejected<R: Recorder>(at: &At<'_>, session: &mut Session, record: &mut R) -> Option<Duration> {
     record.failed(&REJECTED, "the value was rejected by `retry_ok`");
+    at.tell(Some(&REJECTED));
     decide(at, session, record, &REJECTED)
 }
 
@@ -132,6 +152,7 @@ pub fn timed_out<R: Recorder>(
     elapsed: Elapsed,
 ) -> Option<Duration> {
     record.failed(&TIMEOUT, &elapsed.to_string());
+    at.tell(Some(&TIMEOUT));
     if let (attempt_timeout, Some(limit)) = at.site.timeouts() {
         let cut_by_deadline = attempt_timeout.is_none_or(|own| elapsed.limit() < own);
         // what is not idempotent has no second route either: let `decide` say so
@@ -165,12 +186,37 @@ fn decide<R: Recorder>(at: &At<'_>, session: &mut Session, record: &mut R, verdi
     if let Some((class, count)) = own {
         count.set(class.counted);
     }
-    match step {
+    match shared(at, step, verdict.class) {
         Step::Wait(wait) => {
             record.waiting(wait);
             Some(wait)
         }
         Step::Stop(why) => stop(record, why),
+    }
+}
+
+/// The limits that a call shares with others: the breaker is asked after the count and before hint and deadline, the budget
+/// last of all, so that nothing is taken for a retry that does not come.
+fn shared(at: &At<'_>, step: Step, class: &'static str) -> Step {
+    let Some(guards) = at.guards else { return step };
+    let admitted = match step {
+        Step::Stop(Stop { reason: StopReason::HintTooLong | StopReason::Deadline, .. }) => guards.admit(Duration::ZERO),
+        Step::Stop(_) => return step,
+        Step::Wait(wait) => guards.admit(wait),
+    };
+    if let Err(Hidden(open)) = admitted {
+        return Step::Stop(open);
+    }
+    let taken = match step {
+        Step::Stop(why) => Err(Hidden(why)),
+        Step::Wait(_) => guards.take(class),
+    };
+    match taken {
+        Ok(()) => step,
+        Err(Hidden(why)) => {
+            guards.give_up();
+            Step::Stop(why)
+        }
     }
 }
 

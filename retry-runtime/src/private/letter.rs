@@ -32,6 +32,9 @@ pub fn letter(site: &Site, record: &RetryContext, error_type: &str) -> DeadLette
     letter.attempts = record.attempts();
     letter.history = record.history().to_vec();
     letter.first_failed_at = letter.history.first().map_or(now, |first| first.at);
+    if record.attempts() == 0 {
+        letter.error_message = record.stop().map(|stop| stop.to_string()).unwrap_or_default();
+    }
     if let Some(last) = record.last() {
         letter.disposition = last.disposition;
         // without a verdict there is no class: the letter's error class is the reason alone

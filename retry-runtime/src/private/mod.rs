@@ -7,6 +7,7 @@ mod class_names;
 mod classes;
 pub mod classify;
 mod fallback;
+mod guards;
 mod ledger;
 mod letter;
 mod record;
@@ -20,16 +21,17 @@ pub use call::{At, Said, attempt_limit, failed, names_a_value, rejected, succeed
 pub use cancel::{Cancels, cancel_future, cancelled, is_cancelled, unless_cancelled};
 pub use classes::{Class, Classes, Counts};
 pub use fallback::{fallback_begins, fallback_failed, fallback_succeeded, falls_back};
+pub use guards::{AsBreaker, AsBudget, Guarding, Guards, as_breaker, as_budget, succeeded_sharing};
 pub use ledger::{Entry, ledger_begin, ledger_end, ledger_ended, ledger_entry, ledger_key, ledger_wait};
 pub use letter::{job_id, letter, model, park, parked, parks, payload, wait_for};
 pub(crate) use record::AtRunTime;
 pub use record::{Always, Context, NewRecorder, Recorder, Remember, Timer, Wanted, context_mut, context_ref};
 pub use returns::{
     ByType, Fails, Fresh, Own, Report, Returns, Shape, classifier, end, error_of, error_type, failure, finish, leave,
-    leave_cancelled, leave_limited, light, refuse, timed, value_of,
+    leave_broken, leave_cancelled, leave_limited, light, refuse, timed, value_of,
 };
 pub use site::{AsPolicy, Site, as_policy};
-pub use stand_in::{FromCancelled, FromElapsed, FromRefused};
+pub use stand_in::{FromBroken, FromCancelled, FromElapsed, FromRefused};
 pub use text::text_of;
 pub use wait::{Timed, is_zero, poll_limited, sleep, sleep_blocking, yield_once};
 

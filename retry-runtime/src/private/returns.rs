@@ -12,7 +12,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use crate::__private::record::{NewRecorder, Recorder, Timer};
-use crate::__private::stand_in::{FromCancelled, FromElapsed, FromRefused};
+use crate::__private::stand_in::{FromBroken, FromCancelled, FromElapsed, FromRefused};
 use crate::classify::Classify;
 use crate::context::RetryContext;
 use crate::dead_letter::Parking;
@@ -334,6 +334,15 @@ where
     R::Error: FromCancelled<R::Left>,
 {
     Err(R::Error::from_cancelled(refused))
+}
+
+/// What a call leaves that the breaker refused.
+pub fn leave_broken<R, M>(_: Shape<R, M>, refused: Refused) -> Result<R::Value, R::Left>
+where
+    R: Returns<M>,
+    R::Error: FromBroken<R::Left>,
+{
+    Err(R::Error::from_broken(refused))
 }
 
 /// The name of the body's error type.

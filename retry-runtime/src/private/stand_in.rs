@@ -71,3 +71,26 @@ impl<E> FromCancelled<Option<E>> for E {
         None
     }
 }
+
+/// What is returned where the breaker let no attempt run.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no value for a call that the breaker refused",
+    label = "`breaker` needs `From<retry_runtime::Refused>` for the error",
+    note = "write `impl From<retry_runtime::Refused> for {Self}`, or return `Result<T, retry_runtime::GaveUp<{Self}>>`"
+)]
+pub trait FromBroken<L> {
+    fn from_broken(refused: Refused) -> L;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: From<Refused>> FromBroken<E> for E {
+    fn from_broken(refused: Refused) -> E {
+        refused.into()
+    }
+}
+
+impl<E> FromBroken<Option<E>> for E {
+    fn from_broken(_: Refused) -> Option<E> {
+        None
+    }
+}

@@ -68,6 +68,15 @@ pub(super) fn set(diag: &Diag, options: &mut Options, key: &Ident, input: ParseS
             options.bindings.push(Binding { name: "policy", class: None, expr: expr.clone() });
             options.policy.set(diag, key, expr);
         }
+        "budget" | "breaker" => {
+            let expr = report(diag, input.parse::<Expr>())?;
+            let (binding, slot) = match name.as_str() {
+                "budget" => ("budget", &mut options.budget),
+                _ => ("breaker", &mut options.breaker),
+            };
+            options.bindings.push(Binding { name: binding, class: None, expr: expr.clone() });
+            slot.set(diag, key, expr);
+        }
         "cancel" => {
             let expr = report(diag, input.parse::<Expr>())?;
             options.bindings.push(Binding { name: "cancel", class: None, expr: expr.clone() });

@@ -5,8 +5,6 @@ use retry_runtime::{Classify, retry};
 struct Busy;
 
 #[retry(
-    budget = &BUDGET,
-    breaker = &BREAKER,
     observer = &LOG,
     nested = detect,
     dead_letter(sink = dlq, journal),

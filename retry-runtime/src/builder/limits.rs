@@ -1,0 +1,97 @@
+//! `Retry::budget` and `Retry::breaker`: what a call shares, and what it returns when the breaker refuses it.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::cancel::FromRefusal;
+use crate::__private::Guards;
+use crate::breaker::CircuitBreaker;
+use crate::budget::Budget;
+use crate::refused::Refused;
+
+/// A budget or a breaker: borrowed, or owned together with others.
+#[derive(Debug)]
+pub enum Shared<'s, T> {
+    /// Somebody else's.
+    Borrowed(&'s T),
+    /// Owned with others.
+    Owned(Arc<T>),
+}
+
+impl<T> Deref for Shared<'_, T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        match self {
+            Self::Borrowed(shared) => shared,
+            Self::Owned(shared) => shared,
+        }
+    }
+}
+
+impl<'s, T> From<&'s T> for Shared<'s, T> {
+    fn from(shared: &'s T) -> Self {
+        Self::Borrowed(shared)
+    }
+}
+
+impl<T> From<Arc<T>> for Shared<'_, T> {
+    fn from(shared: Arc<T>) -> Self {
+        Self::Owned(shared)
+    }
+}
+
+/// A [`Retry`](crate::Retry) without a breaker.
+#[derive(Clone, Copy, Debug)]
+pub struct NoBreaker;
+
+/// A [`Retry`](crate::Retry) with one: see [`Retry::breaker`](crate::Retry::breaker).
+#[derive(Debug)]
+pub struct Breaker<'s>(pub(super) Shared<'s, CircuitBreaker>);
+
+/// A breaker, or none.
+pub trait Breaks {
+    #[doc(hidden)]
+    fn breaker(&self) -> Option<&CircuitBreaker>;
+}
+
+/// Whether a call can be refused, and what it then returns.
+pub trait BreakWith<E>: Breaks {
+    #[doc(hidden)]
+    fn error(refused: Refused) -> Option<E>;
+}
+
+impl Breaks for NoBreaker {
+    fn breaker(&self) -> Option<&CircuitBreaker> {
+        None
+    }
+}
+
+impl<E> BreakWith<E> for NoBreaker {
+    fn error(_: Refused) -> Option<E> {
+        None
+    }
+}
+
+impl Breaks for Breaker<'_> {
+    fn breaker(&self) -> Option<&CircuitBreaker> {
+        Some(&self.0)
+    }
+}
+
+impl<E: FromRefusal> BreakWith<E> for Breaker<'_> {
+    fn error(refused: Refused) -> Option<E> {
+        Some(E::from_refusal(refused))
+    }
+}
+
+/// What a call shares.
+pub(super) struct Shares<'s, B> {
+    pub(super) budget: Option<Shared<'s, Budget>>,
+    pub(super) breaker: B,
+}
+
+impl<B: Breaks> Shares<'_, B> {
+    pub(super) fn guards(&self) -> Guards<'_> {
+        Guards::new(self.budget.as_deref(), self.breaker.breaker())
+    }
+}
