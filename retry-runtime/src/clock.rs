@@ -8,9 +8,12 @@ pub(crate) fn monotonic() -> Instant {
     #[cfg(feature = "test-util")]
     crate::testing::clock_is_read();
     #[cfg(feature = "tokio")]
-    let now = tokio::time::Instant::now().into_std();
+    let now = || tokio::time::Instant::now().into_std();
     #[cfg(not(feature = "tokio"))]
-    let now = Instant::now();
+    let now = Instant::now;
+    #[cfg(feature = "test-util")]
+    let now = || crate::testing::stopped_time().map_or_else(now, |stopped| stopped.monotonic);
+    let now = now();
     #[cfg(feature = "test-util")]
     let now = now.checked_add(crate::testing::virtual_elapsed()).unwrap_or(now);
     now
@@ -45,7 +48,10 @@ pub(crate) fn unix_millis() -> u64 {
 pub(crate) fn wall() -> SystemTime {
     #[cfg(feature = "test-util")]
     crate::testing::clock_is_read();
-    let now = SystemTime::now();
+    let now = SystemTime::now;
+    #[cfg(feature = "test-util")]
+    let now = || crate::testing::stopped_time().map_or_else(now, |stopped| stopped.wall);
+    let now = now();
     #[cfg(feature = "test-util")]
     let now = now.checked_add(crate::testing::virtual_elapsed()).unwrap_or(now);
     now
