@@ -16,7 +16,7 @@ use crate::report::Report;
 const GOAL: f64 = 64.0;
 
 pub(crate) fn measure(path: &Path, letters: u32, report: &mut Report) {
-    for work in ["list", "export", "replay"] {
+    for work in ["list", "export", "plan", "replay"] {
         let began = std::time::Instant::now();
         let output = Command::new(std::env::current_exe().unwrap()).args(["child", work]).arg(path).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -35,6 +35,7 @@ pub(crate) fn child(work: &str, path: &Path) {
     let done = match work {
         "list" => list(&runtime, path),
         "export" => export(&runtime, path),
+        "plan" => plan(&runtime, path),
         "replay" => replay(&runtime, path),
         other => panic!("no work `{other}`"),
     };
@@ -63,6 +64,13 @@ fn export(runtime: &Runtime, path: &Path) -> u64 {
     }
     // The first and the last line are no letters.
     lines - 2
+}
+
+/// What a replay would do, and how the letters divide.
+fn plan(runtime: &Runtime, path: &Path) -> u64 {
+    let store = SqliteStore::options(path).open_read_only().unwrap();
+    let plan = runtime.block_on(store.plan(OperationRequest::new(Verb::Replay, Filter::all()))).unwrap();
+    plan.matched
 }
 
 fn replay(runtime: &Runtime, path: &Path) -> u64 {

@@ -5,9 +5,10 @@ use retry_runtime::dead_letter::{
     Summary, from_millis, to_millis,
 };
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use crate::filter::{Condition, by_value, states};
+use crate::grouping::grouped;
 use crate::history;
 use crate::payload::{self, Payloads, Raw};
 use crate::rows::{self, number, small};
@@ -176,16 +177,26 @@ pub(crate) fn aggregate(connection: &Connection, scope: &str, question: &Aggrega
     let query = aggregate_query(scope, question);
     let keys = question.by.len();
     let mut statement = connection.prepare(&query.sql)?;
-    let groups = statement.query_map(params_from_iter(query.values), |row| {
+    let next = keys + usize::from(question.bucket.is_some());
+    let counted = |row: &Row<'_>| -> rusqlite::Result<_> {
+        let seen = (from_millis(row.get(next + 1)?), from_millis(row.get(next + 2)?));
+        Ok((number(row.get(next)?), seen))
+    };
+    let first = |row: &Row<'_>| {
         let names = (0..keys).map(|n| row.get(n)).collect::<rusqlite::Result<Vec<String>>>()?;
-        let (bucket, next) = match question.bucket {
-            Some(_) => (Some(from_millis(row.get(keys)?)), keys + 1),
-            None => (None, keys),
-        };
-        let seen = (from_millis(row.get(next + 2)?), from_millis(row.get(next + 3)?));
-        Ok(Group::new(names, bucket, number(row.get(next)?), number(row.get(next + 1)?), seen))
-    })?;
-    let mut groups = groups.collect::<rusqlite::Result<Vec<_>>>()?;
+        let bucket = if question.bucket.is_some() { Some(from_millis(row.get(keys)?)) } else { None };
+        let (attempts, seen) = counted(row)?;
+        Ok(Group::new(names, bucket, 1, attempts, seen))
+    };
+    let further = |group: &mut Group, row: &Row<'_>| {
+        let (attempts, (first_seen, last_seen)) = counted(row)?;
+        group.letters += 1;
+        group.attempts = group.attempts.saturating_add(attempts);
+        group.first_seen = group.first_seen.min(first_seen);
+        group.last_seen = group.last_seen.max(last_seen);
+        Ok(())
+    };
+    let mut groups = grouped(statement.query(params_from_iter(query.values))?, next, first, further)?;
     Group::sort(&mut groups);
     Ok(groups)
 }
@@ -197,15 +208,8 @@ pub(crate) fn aggregate_query(scope: &str, question: &Aggregate) -> Condition {
         columns.push(format!("last_seen - ((last_seen % {width}) + {width}) % {width}"));
     }
     let mut query = Condition::of(scope, &question.filter).in_states(&question.filter);
-    let group_by = if columns.is_empty() {
-        // Without groups there is one row, also for nothing.
-        "HAVING count(*) > 0".to_owned()
-    } else {
-        let positions: Vec<_> = (1..=columns.len()).map(|n| n.to_string()).collect();
-        format!("GROUP BY {}", positions.join(", "))
-    };
-    columns.extend(["count(*)", "sum(attempts)", "min(first_seen)", "max(last_seen)"].map(str::to_owned));
-    query.sql = format!("SELECT {} FROM letter WHERE {} {group_by}", columns.join(", "), query.sql);
+    columns.extend(["attempts", "first_seen", "last_seen"].map(str::to_owned));
+    query.sql = format!("SELECT {} FROM letter WHERE {}", columns.join(", "), query.sql);
     query
 }
 

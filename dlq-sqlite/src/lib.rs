@@ -101,6 +101,7 @@ pub mod failpoints;
 mod failpoints;
 mod field;
 mod filter;
+mod grouping;
 mod groups;
 mod hand;
 mod history;

@@ -304,6 +304,7 @@ fn groups_are_counted_from_an_index_alone() {
             let query = letters::aggregate_query("default", &Aggregate::new(filter, by.clone()).per(Bucket::Day));
             let plan = plan(&writer.connection, &query);
             assert!(plan.contains("USING COVERING INDEX letter_group"), "{plan}\n{}", query.sql);
+            assert!(!plan.contains("TEMP B-TREE"), "sorted in memory: {plan}\n{}", query.sql);
         }
     }
 }
@@ -371,6 +372,7 @@ fn retention_walks_the_index_of_closed_letters() {
         }
         let plan = plan(&writer.connection, &cut.count_query("default"));
         assert!(plan.starts_with("SEARCH letter USING INDEX letter_closed (state=? AND closed_at<?)"), "{plan}");
+        assert!(!plan.contains("TEMP B-TREE"), "sorted in memory: {plan}");
     }
 }
 

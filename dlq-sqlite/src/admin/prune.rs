@@ -8,10 +8,11 @@ use retry_runtime::dead_letter::{
     Actor, DueReport, LetterState, PruneReport, PruneRequest, Pruned, Retention, from_millis, to_millis,
 };
 use rusqlite::types::Value;
-use rusqlite::{Connection, params, params_from_iter};
+use rusqlite::{Connection, Row, params, params_from_iter};
 
 use crate::filter::Condition;
-use crate::rows::{self, Tx, number};
+use crate::grouping::grouped;
+use crate::rows::{self, Tx};
 
 /// So many letters go in one transaction.
 pub(crate) const STEP: u32 = 500;
@@ -95,12 +96,11 @@ impl Cut {
         query
     }
 
-    /// How many there are of each sort.
+    /// Of what sort each of them is.
     pub(crate) fn count_query(&self, scope: &str) -> Condition {
         let mut query = self.condition(scope, &[]);
         query.sql = format!(
-            "SELECT kind, error_class, count(*), min(closed_at) FROM letter INDEXED BY letter_closed
-             WHERE {} GROUP BY kind, error_class",
+            "SELECT kind, error_class, closed_at FROM letter INDEXED BY letter_closed WHERE {}",
             query.sql
         );
         query
@@ -187,12 +187,18 @@ pub(crate) fn due_by(
     for cut in cuts(retention, |_| true, until) {
         let query = cut.count_query(scope);
         let mut statement = connection.prepare_cached(&query.sql)?;
-        let mut rows = statement.query(params_from_iter(query.values))?;
-        while let Some(row) = rows.next()? {
+        let first = |row: &Row<'_>| {
             let what = Pruned::new(cut.state, row.get::<_, String>(0)?, row.get::<_, String>(1)?);
-            let first = from_millis(row.get(3)?);
-            let expires_at = first.checked_add(cut.kept).unwrap_or(first);
-            report.count(what, number(row.get(2)?), expires_at);
+            Ok((what, 1, row.get::<_, i64>(2)?))
+        };
+        let further = |(_, n, closed_at): &mut (Pruned, u64, i64), row: &Row<'_>| {
+            *n += 1;
+            *closed_at = (*closed_at).min(row.get(2)?);
+            Ok(())
+        };
+        for (what, n, closed_at) in grouped(statement.query(params_from_iter(query.values))?, 2, first, further)? {
+            let first = from_millis(closed_at);
+            report.count(what, n, first.checked_add(cut.kept).unwrap_or(first));
         }
     }
     Ok(report)

@@ -8,11 +8,12 @@ use retry_runtime::dead_letter::{
 };
 use retry_runtime::id::Id;
 use rusqlite::types::Value;
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::{Connection, Row, params_from_iter};
 
 use super::rows;
 use crate::failpoints;
 use crate::filter::Condition;
+use crate::grouping::grouped;
 use crate::rows::{Tx, event, number};
 
 /// What would be done; on a connection that cannot write. `counted` and `members` are the request's own filters.
@@ -26,15 +27,25 @@ pub(crate) fn plan(
     let mut plan = Plan::new(request, now);
     let query = plan_query(scope, counted, now);
     let mut statement = connection.prepare(&query.sql)?;
-    let mut found = statement.query(params_from_iter(query.values))?;
-    while let Some(row) = found.next()? {
+    let first = |row: &Row<'_>| {
         let state = LetterState::parse(&row.get::<_, String>(0)?).unwrap_or(LetterState::Parked);
         let disposition = Disposition::parse(&row.get::<_, String>(3)?).unwrap_or(Disposition::Unknown);
-        let mut group = PlanRow::new(state, row.get::<_, String>(1)?, disposition, number(row.get(8)?));
+        let mut group = PlanRow::new(state, row.get::<_, String>(1)?, disposition, 1);
         group.class = row.get(2)?;
         group.altered = row.get(4)?;
         group.without_payload = row.get(5)?;
         group.not_before = if row.get(6)? { Some(from_millis(row.get(7)?)) } else { None };
+        Ok(group)
+    };
+    let further = |group: &mut PlanRow, row: &Row<'_>| {
+        group.n += 1;
+        group.not_before = match group.not_before {
+            Some(earliest) => Some(earliest.min(from_millis(row.get(7)?))),
+            None => None,
+        };
+        Ok(())
+    };
+    for group in grouped(statement.query(params_from_iter(query.values))?, 7, first, further)? {
         plan.add(&group);
     }
     let query = sample_query(scope, members);
@@ -45,13 +56,13 @@ pub(crate) fn plan(
     Ok(plan)
 }
 
-/// Letters by all a plan tells apart.
+/// What a plan tells letters apart by.
 pub(crate) fn plan_query(scope: &str, filter: &Filter, now: SystemTime) -> Condition {
     let mut query = Condition::of(scope, filter).in_states(filter);
     query.sql = format!(
         "SELECT state, kind, class, disposition, payload_altered, payload_revision = 0 AND payload_error IS NOT NULL,
-                not_before > {}, min(not_before), count(*)
-         FROM letter WHERE {} GROUP BY 1, 2, 3, 4, 5, 6, 7",
+                not_before > {}, not_before
+         FROM letter WHERE {}",
         to_millis(now),
         query.sql
     );
@@ -82,21 +93,32 @@ pub(crate) fn start(
     failpoints::change("operation.start")?;
     rows::insert(tx, &made)?;
     failpoints::hit("operation.start.between")?;
-    let query = freeze_query(tx.scope, &id, filter);
-    let members = tx.connection.prepare(&query.sql)?.execute(params_from_iter(query.values))?;
-    made.counts.add(ItemOutcome::Pending, members as u64);
+    let members = freeze(tx, &id, filter)?;
+    made.counts.add(ItemOutcome::Pending, members);
     let what = format!("{} of {members} letters", made.verb);
     event(tx.in_operation(Some(&id)), None, "operation_started", Some(actor), (None, None), &what)?;
     Ok(made)
 }
 
-/// Number and payload revision of every letter that matches, written down by one statement.
-pub(crate) fn freeze_query(scope: &str, op_id: &str, filter: &Filter) -> Condition {
+/// Writes down number and payload revision of every letter that matches, and says how many these are.
+///
+/// Row by row, in the one transaction: `INSERT .. SELECT` into a table with triggers would first put the whole selection
+/// aside, in memory.
+fn freeze(tx: Tx<'_>, op_id: &str, filter: &Filter) -> rusqlite::Result<u64> {
+    let query = freeze_query(tx.scope, filter);
+    let mut letters = tx.connection.prepare(&query.sql)?;
+    let mut found = letters.query(params_from_iter(query.values))?;
+    let mut member = tx.connection.prepare_cached("INSERT INTO op_item(op_id, seq, revision) VALUES(?1, ?2, ?3)")?;
+    let mut members = 0;
+    while let Some(letter) = found.next()? {
+        member.execute((op_id, letter.get::<_, i64>(0)?, letter.get::<_, i64>(1)?))?;
+        members += 1;
+    }
+    Ok(members)
+}
+
+pub(crate) fn freeze_query(scope: &str, filter: &Filter) -> Condition {
     let mut query = Condition::of(scope, filter).in_states(filter);
-    query.values.insert(0, Value::Text(op_id.to_owned()));
-    query.sql = format!(
-        "INSERT INTO op_item(op_id, seq, revision) SELECT ?, seq, payload_revision FROM letter WHERE {}",
-        query.sql
-    );
+    query.sql = format!("SELECT seq, payload_revision FROM letter WHERE {}", query.sql);
     query
 }
