@@ -99,10 +99,8 @@ impl Cut {
     /// Of what sort each of them is.
     pub(crate) fn count_query(&self, scope: &str) -> Condition {
         let mut query = self.condition(scope, &[]);
-        query.sql = format!(
-            "SELECT kind, error_class, closed_at FROM letter INDEXED BY letter_closed WHERE {}",
-            query.sql
-        );
+        query.sql =
+            format!("SELECT kind, error_class, closed_at FROM letter INDEXED BY letter_closed WHERE {}", query.sql);
         query
     }
 }

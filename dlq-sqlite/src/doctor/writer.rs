@@ -59,16 +59,18 @@ pub(super) async fn ask(handle: &Handle) -> Result<Vec<Finding>, StoreError> {
             found.push(Finding::new(Severity::Error, "store_down", message).about(&path).advise(advice(error.kind())));
         }
     }
-    let (waiting, overflowed) = handle.shared.queue.lengths();
-    if overflowed > 0 {
-        let message = format!("{waiting} changes wait, and {overflowed} came while more than 10,000 did");
-        found.push(
-            Finding::new(Severity::Warning, "behind", message)
-                .about(path)
-                .advise("letters come faster than the disk takes them: look at its speed, and at what fails so often"),
-        );
-    }
+    found.extend(behind(handle.shared.queue.lengths(), &path));
     Ok(found)
+}
+
+/// Whether more was asked for than the writer could do.
+fn behind((waiting, overflowed): (usize, u64), path: &str) -> Option<Finding> {
+    if overflowed == 0 {
+        return None;
+    }
+    let message = format!("{waiting} changes wait, and {overflowed} came while more than 10,000 did");
+    let advice = "letters come faster than the disk takes them: look at its speed, and at what fails so often";
+    Some(Finding::new(Severity::Warning, "behind", message).about(path).advise(advice))
 }
 
 fn advice(kind: StoreErrorKind) -> &'static str {
@@ -176,6 +178,15 @@ mod tests {
 
     fn codes(wanted: Wanted<'_>, found: &Settings) -> Vec<(Severity, &'static str)> {
         judge(wanted, found).into_iter().map(|finding| (finding.severity, finding.code)).collect()
+    }
+
+    // D5: metered, and told
+    #[test]
+    fn an_overflow_is_found() {
+        assert_eq!(behind((10_000, 0), "jobs.db"), None, "a queue that is full has lost nothing yet");
+        let found = behind((7, 3), "jobs.db").map(|found| (found.code, found.severity, found.message));
+        let message = "7 changes wait, and 3 came while more than 10,000 did".to_owned();
+        assert_eq!(found, Some(("behind", Severity::Warning, message)));
     }
 
     // S5, S6: what was asked for and what is there

@@ -106,10 +106,9 @@ fn freezing_walks_an_index() {
         some(|filter| filter.since = Some(SystemTime::UNIX_EPOCH)),
     ];
     for filter in filters {
-        for query in [
-            freeze::freeze_query("default", &filter),
-            freeze::plan_query("default", &filter, SystemTime::UNIX_EPOCH),
-        ] {
+        for query in
+            [freeze::freeze_query("default", &filter), freeze::plan_query("default", &filter, SystemTime::UNIX_EPOCH)]
+        {
             let plan = plan(&writer.connection, &query.sql, &query.values);
             assert!(plan.contains("SEARCH letter USING") && !plan.contains("SCAN letter"), "{plan}\n{}", query.sql);
             assert!(!plan.contains("TEMP B-TREE"), "sorted in memory: {plan}\n{}", query.sql);

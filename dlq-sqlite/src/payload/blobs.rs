@@ -131,7 +131,7 @@ impl Blobs {
     pub(crate) fn get(&self, name: &str, most: u64) -> Result<Vec<u8>, BlobError> {
         let path = self.path(name);
         let mut bytes = Vec::new();
-        File::open(&path)
+        open_regular(&path)
             .and_then(|file| file.take(most.saturating_add(1)).read_to_end(&mut bytes))
             .map_err(BlobError::at("read", &path))?;
         if name_of(&bytes) == name {
@@ -166,7 +166,7 @@ impl Blobs {
         let directory = directory_of(&to);
         self.create_directory(directory)?;
         if std::fs::hard_link(&from, &to).is_err() {
-            let mut source = File::open(&from)?;
+            let mut source = open_regular(&from)?;
             let mut target = private(OpenOptions::new().write(true).create_new(true)).open(&to)?;
             io::copy(&mut source, &mut target)?;
             target.sync_all()?;
@@ -196,7 +196,7 @@ impl Blobs {
                 continue;
             }
             // Finished or removed meanwhile: nothing to do for it.
-            let Ok(file) = File::open(entry.path()) else { continue };
+            let Ok(file) = open_regular(&entry.path()) else { continue };
             if file.try_lock().is_ok() && std::fs::remove_file(entry.path()).is_ok() {
                 removed += 1;
             }
@@ -238,4 +238,12 @@ fn name_of(bytes: &[u8]) -> String {
         let _written = write!(name, "{byte:02x}");
     }
     name
+}
+
+/// Opens a file for reading that is one: a pipe of that name would wait for its writer for ever.
+fn open_regular(path: &Path) -> io::Result<File> {
+    if std::fs::metadata(path)?.is_file() {
+        return File::open(path);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidData, "it is no regular file"))
 }

@@ -220,6 +220,23 @@ fn equal_payloads_share_a_file_and_a_damaged_one_is_healed_by_the_next() {
     assert!(why.contains(&name), "{why}");
 }
 
+// A pipe in the place of a file: whoever opens it waits for its writer.
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_not_waited_for() {
+    let place = Place::new();
+    let id = place.park(&large('a'), None);
+    let name: String = place.connection().query_row("SELECT blob FROM payload", [], |row| row.get(0)).unwrap();
+    let path = place.payloads.blobs.path(&name);
+    std::fs::remove_file(&path).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let Payload::Unserializable(why) = place.read(&id) else { unreachable!("read from a pipe") };
+    assert!(why.contains(&name) && why.contains("no regular file"), "{why}");
+    // The next letter with these bytes puts a file there.
+    place.park(&large('a'), None);
+    assert!(place.read(&id) == Payload::Json(large('a')));
+}
+
 #[test]
 fn a_name_that_is_none_leads_nowhere() {
     let blobs = Blobs::beside(Path::new("/nowhere/jobs.db"));
