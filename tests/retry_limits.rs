@@ -1,5 +1,5 @@
 //! `budget` and `breaker` from the outside: a shared limit ends the call, with its own last error, through every face.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // a helper of a test fails as a test does
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, clippy::needless_pass_by_value)] // a helper of a test fails as a test does
 
 use std::cell::Cell;
 use std::future::Future;

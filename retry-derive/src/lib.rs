@@ -70,6 +70,7 @@ use proc_macro::TokenStream;
 /// | `idempotent` | `false`: a failure that may have done the work all the same is not repeated | `true` |
 /// | `budget` | a `&Budget` or `Arc<Budget>`: a retry takes from it before its wait, and the call ends where it is empty | none |
 /// | `breaker` | a `&CircuitBreaker` or `Arc<CircuitBreaker>` that admits each attempt; needs `E: From<Refused>` or `GaveUp<E>` | none |
+/// | `observer` | an `Observer`, which is told of every event of the call; it may be one that is shared, or several in a tuple | the installed one alone |
 /// | `fallback` | a second route, run once on giving up: a `Result<T, E>`; may name `error` and `.await` | |
 /// | `dead_letter(sink, job_id, payload, model)` | parks the job on giving up | |
 /// | `ledger(store, key, scope, max_attempts, skipped)` | persisted attempts per key; a refused call returns `skipped` | 3 attempts |
@@ -154,6 +155,12 @@ use proc_macro::TokenStream;
 /// assert!(matches!(fetch(), Err(E::Busy)));
 /// assert_eq!(BUDGET.milli_tokens() / 1000, 98); // two retries
 /// ```
+///
+/// # Watching
+///
+/// `observer = EXPR` names who is told of every attempt, wait, refusal and ending of the call; `observe::install` names who is
+/// told of all calls of the process. The events, and what each carries, are in `retry_runtime::observe`. An observer that
+/// panics changes nothing.
 ///
 /// # The full report
 ///

@@ -5,18 +5,20 @@ mod cancel;
 mod limits;
 
 use std::cell::Cell;
+use std::fmt;
 use std::future::{Future, IntoFuture, pending};
 use std::pin::pin;
 use std::time::Duration;
 
 use self::call::{Call, Ended};
-use crate::__private::{AsPolicy, AtRunTime, Class, Recorder, Remember, Session, Site, Timer, cancelled};
+use crate::__private::{AsPolicy, AtRunTime, Class, Recorder, Remember, Session, Site, Timer, Watched, cancelled};
 use crate::breaker::CircuitBreaker;
 use crate::budget::Budget;
 use crate::classify::Classify;
 use crate::context::RetryContext;
 use crate::engine::Unknown;
 use crate::gave_up::GaveUp;
+use crate::observe::Observer;
 use crate::policy::{ClassLimits, Policy};
 use crate::refused::Refused;
 use crate::verdict::Verdict;
@@ -51,7 +53,6 @@ pub use limits::{BreakWith, Breaker, Breaks, NoBreaker, Shared};
 /// assert_eq!(reply, Ok(3));
 /// # }
 /// ```
-#[derive(Debug)]
 #[must_use = "nothing runs until `run` or `run_blocking`"]
 pub struct Retry<'c, K = DerivedClassifier, C = Uncancelled, B = NoBreaker> {
     name: &'static str,
@@ -65,6 +66,24 @@ pub struct Retry<'c, K = DerivedClassifier, C = Uncancelled, B = NoBreaker> {
     cancel: C,
     budget: Option<Shared<'c, Budget>>,
     breaker: B,
+    observer: Option<Shared<'c, dyn Observer + 'c>>,
+}
+
+impl<K, C, B: fmt::Debug> fmt::Debug for Retry<'_, K, C, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, policy, deadline, unknown, idempotent, classes, context, budget, breaker, .. } = self;
+        f.debug_struct("Retry")
+            .field("name", name)
+            .field("policy", policy)
+            .field("deadline", deadline)
+            .field("unknown", unknown)
+            .field("idempotent", idempotent)
+            .field("classes", classes)
+            .field("context", context)
+            .field("budget", budget)
+            .field("breaker", breaker)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The classifier of a [`Retry`] that was given none: the error's own [`Classify`].
@@ -118,6 +137,7 @@ impl Retry<'static> {
             cancel: pending(),
             budget: None,
             breaker: NoBreaker,
+            observer: None,
         }
     }
 }
@@ -185,7 +205,21 @@ impl<'c, K, C, B> Retry<'c, K, C, B> {
     /// Classifies errors by a function instead of their own `Classify`.
     pub fn classify<E>(self, classifier: fn(&E) -> Verdict) -> Retry<'c, fn(&E) -> Verdict, C, B> {
         let Self { name, policy, deadline, unknown, idempotent, classes, context, cancel, budget, breaker, .. } = self;
-        Retry { name, policy, deadline, unknown, idempotent, classes, context, classifier, cancel, budget, breaker }
+        let observer = self.observer;
+        Retry {
+            name,
+            policy,
+            deadline,
+            unknown,
+            idempotent,
+            classes,
+            context,
+            classifier,
+            cancel,
+            budget,
+            breaker,
+            observer,
+        }
     }
 
     /// A budget that retries live on, shared with other calls: a `&Budget` or an `Arc<Budget>`. A retry takes from it before
@@ -240,8 +274,44 @@ impl<'c, K, C, B> Retry<'c, K, C, B> {
     pub fn breaker(self, breaker: impl Into<Shared<'c, CircuitBreaker>>) -> Retry<'c, K, C, Breaker<'c>> {
         let Self { name, policy, deadline, unknown, idempotent, classes, context, classifier, cancel, budget, .. } =
             self;
-        let breaker = Breaker(breaker.into());
-        Retry { name, policy, deadline, unknown, idempotent, classes, context, classifier, cancel, budget, breaker }
+        let (breaker, observer) = (Breaker(breaker.into()), self.observer);
+        Retry {
+            name,
+            policy,
+            deadline,
+            unknown,
+            idempotent,
+            classes,
+            context,
+            classifier,
+            cancel,
+            budget,
+            breaker,
+            observer,
+        }
+    }
+
+    /// Tells an observer what the call does: a `&impl Observer`, or an `Arc` of one. The
+    /// [installed](crate::observe::install) one is told as well. See [`observe`](crate::observe).
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    /// use retry_runtime::observe::{Event, What, from_fn};
+    /// use retry_runtime::{Policy, Retry, Verdict};
+    ///
+    /// let failed = AtomicU32::new(0);
+    /// let count = from_fn(|event: &Event<'_>| {
+    ///     if matches!(event.what, What::AttemptFailed { .. }) {
+    ///         failed.fetch_add(1, Ordering::Relaxed);
+    ///     }
+    /// });
+    /// let once = Policy::new().max_retries(0);
+    /// let _failed = Retry::new(once).observer(&count).classify(|_: &()| Verdict::retryable("busy")).run_blocking(|| Err::<(), ()>(()));
+    /// assert_eq!(failed.load(Ordering::Relaxed), 1);
+    /// ```
+    pub fn observer(mut self, observer: impl Into<Shared<'c, dyn Observer + 'c>>) -> Self {
+        self.observer = Some(observer.into());
+        self
     }
 
     /// Ends the call when `cancel` completes, at once: in the middle of an attempt, or of a wait. It is polled first, before
@@ -280,7 +350,21 @@ impl<'c, K, C, B> Retry<'c, K, C, B> {
             cancel.await;
             Cancelled
         };
-        Retry { name, policy, deadline, unknown, idempotent, classes, context, classifier, cancel, budget, breaker }
+        let observer = self.observer;
+        Retry {
+            name,
+            policy,
+            deadline,
+            unknown,
+            idempotent,
+            classes,
+            context,
+            classifier,
+            cancel,
+            budget,
+            breaker,
+            observer,
+        }
     }
 
     /// Runs the operation until it succeeds or gives up, waiting by tokio's timer.
@@ -318,7 +402,9 @@ impl<'c, K, C, B> Retry<'c, K, C, B> {
         B: BreakWith<E>,
     {
         let (mut call, record, cancel, shares) = self.start();
+        let watch = call.watch(&shares);
         let mut record = Remember::when(<C::Output as CancelWith<E>>::CANCELS, record);
+        let mut record = Watched::new(&mut record, watch);
         let end = call.drive(&mut record, shares.guards(), B::error, sleep, operation, pin!(cancel)).await;
         match end {
             Ended::Outcome(outcome) => outcome,
@@ -348,6 +434,8 @@ impl<'c, K, C, B> Retry<'c, K, C, B> {
         if !matches!(record, AtRunTime::Context(_)) {
             record = AtRunTime::Context(&mut own);
         }
+        let watch = call.watch(&shares);
+        let mut record = Watched::new(&mut record, watch);
         let told = |_: Refused| Some(());
         let end = call.drive(&mut record, shares.guards(), told, tokio::time::sleep, operation, pin!(cancel)).await;
         match end {
@@ -377,9 +465,9 @@ impl<'c, K, C, B> Retry<'c, K, C, B> {
             (None, None) => AtRunTime::Nothing,
         };
         let counts = self.classes.iter().map(|_| Cell::new(Session::new())).collect();
-        let Self { classes, classifier, cancel, budget, breaker, .. } = self;
+        let Self { classes, classifier, cancel, budget, breaker, observer, .. } = self;
         let call = Call { site: site.checked(), session: Session::new(), classes, counts, classifier };
-        (call, record, cancel, Shares { budget, breaker })
+        (call, record, cancel, Shares { budget, breaker, observer })
     }
 }
 
@@ -395,6 +483,8 @@ impl<K, B> Retry<'_, K, Uncancelled, B> {
         B: BreakWith<E>,
     {
         let (mut call, mut record, _, shares) = self.start();
+        let watch = call.watch(&shares);
+        let mut record = Watched::new(&mut record, watch);
         call.drive_blocking(&mut record, &shares.guards(), B::error, operation).unwrap_or_else(Err)
     }
 
@@ -412,6 +502,8 @@ impl<K, B> Retry<'_, K, Uncancelled, B> {
         if !matches!(record, AtRunTime::Context(_)) {
             record = AtRunTime::Context(&mut own);
         }
+        let watch = call.watch(&shares);
+        let mut record = Watched::new(&mut record, watch);
         let told = |_: Refused| Some(());
         match call.drive_blocking(&mut record, &shares.guards(), told, operation) {
             Ok(outcome) => outcome.map_err(|error| GaveUp::new(record.report(), Some(error), None)),

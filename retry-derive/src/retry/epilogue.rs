@@ -146,9 +146,9 @@ fn dead_letter(target: &Target<'_>, names: &Names, letter: &DeadLetter) -> Token
     let at_private = target.private_at(at_sink);
     let submit = quote_spanned!(at_sink=> #at_private::park(#sink, __retry_letter));
     let told = if target.asynchronous {
-        quote_spanned!(*span=> #private::parked(#site, __retry_ticket.await))
+        quote_spanned!(*span=> #private::parked(#site, &__retry_watch, __retry_ticket.await))
     } else {
-        quote_spanned!(*span=> #private::wait_for(#site, __retry_ticket))
+        quote_spanned!(*span=> #private::wait_for(#site, &__retry_watch, __retry_ticket))
     };
     quote_spanned! {*span=>
         let __retry_parking = if #private::parks(#record) {
@@ -156,6 +156,7 @@ fn dead_letter(target: &Target<'_>, names: &Names, letter: &DeadLetter) -> Token
             #job_id
             #model
             #payload
+            #private::parking(&__retry_watch, &__retry_letter);
             let __retry_ticket = #submit;
             #told
         } else {

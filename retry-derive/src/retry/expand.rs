@@ -28,6 +28,7 @@ use super::cancel;
 use super::epilogue;
 use super::limits;
 use super::model::Options;
+use super::observer;
 use super::patterns;
 use super::site::site;
 use crate::value::first_span;
@@ -70,7 +71,7 @@ pub(crate) struct Names {
     /// `At`
     pub(crate) at: TokenStream,
     pub(crate) classify: TokenStream,
-    /// `&mut record` and `&record`
+    /// `&mut record`, together with whoever watches, and `&record`
     pub(crate) record_mut: TokenStream,
     pub(crate) record: TokenStream,
 }
@@ -149,6 +150,8 @@ impl Target<'_> {
             Some(name) => (quote_spanned!(span=> &mut #name), quote_spanned!(span=> &#name)),
             None => (quote_spanned!(span=> &mut __retry_record), quote_spanned!(span=> &__retry_record)),
         };
+        // whoever watches is told of every step
+        let record_mut = quote_spanned!(span=> &mut #private::Watched::new(#record_mut, &__retry_watch));
         Names { span, krate, private, returns, shape, set_up, counts, site, at, classify, record_mut, record }
     }
 
@@ -171,12 +174,14 @@ pub(crate) fn expand(target: &Target<'_>) -> TokenStream {
     let record = new_record(target, &names);
     let looped = attempts(target, &names);
     let guards = limits::set_up(target, &names);
+    let watch = observer::set_up(target, &names);
     let value = if target.has_epilogue() { epilogue::after(target, &names, &looped) } else { looped };
     quote_spanned! {*span=>
         #bindings
         #set_up
         #counts
         #guards
+        #watch
         let #shape: #returns::Shape = #private::Shape::new();
         let mut __retry_session = #private::Session::new();
         #record

@@ -36,6 +36,7 @@ pub(crate) struct Options {
     pub(crate) policy: Slot<Expr>,
     pub(crate) budget: Slot<Expr>,
     pub(crate) breaker: Slot<Expr>,
+    pub(crate) observer: Slot<Expr>,
     pub(crate) fallback: Slot<Expr>,
     pub(crate) dead_letter: Slot<DeadLetter>,
     pub(crate) ledger: Slot<Ledger>,

@@ -61,6 +61,7 @@ pub(crate) const KEYS: &[Key] = &[
     value("policy", "policy = &POLICY"),
     value("budget", "budget = &BUDGET"),
     value("breaker", "breaker = &BREAKER"),
+    value("observer", "observer = &OBSERVER"),
     value("fallback", "fallback = second_route().await"),
     list("dead_letter", "dead_letter(sink = dlq, job_id = &job.id, payload = job)"),
     list("ledger", "ledger(store = ledger, key = &url)"),
@@ -97,10 +98,15 @@ pub(crate) const SYNONYMS: &[(&str, &str)] = &[
     ("shutdown", "did you mean `cancel`, with a future?"),
     ("circuit_breaker", "did you mean `breaker`?"),
     ("retry_budget", "did you mean `budget`?"),
+    ("notify", OBSERVER),
+    ("on_retry", OBSERVER),
+    ("listener", OBSERVER),
+    ("hooks", OBSERVER),
     ("dlq", "did you mean `dead_letter(..)`?"),
     ("operation", "did you mean `name`?"),
 ];
 
+const OBSERVER: &str = "did you mean `observer`, which is told of every event of the call?";
 const ATTEMPTS: &str = "did you mean `max_retries`, which counts the attempts after the first?";
 
 /// The count and wait keys: what `policy` stands for, and what `class(NAME, ..)` gives one class.

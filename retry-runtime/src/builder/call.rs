@@ -7,8 +7,9 @@ use std::task::Poll;
 use std::time::Duration;
 
 use super::Classifier;
+use super::limits::{Breaks, Shares};
 use crate::__private::{
-    At, AtRunTime, Class, Classes, Guards, Recorder, Said, Session, Site, failed, sleep_blocking, succeeded_sharing,
+    At, Class, Classes, Guards, Observed, Recorder, Said, Session, Site, failed, sleep_blocking, succeeded_sharing,
     yield_once,
 };
 use crate::refused::Refused;
@@ -30,6 +31,11 @@ pub(super) struct Call<K> {
 }
 
 impl<K> Call<K> {
+    /// Whoever watches the call.
+    pub(super) fn watch<'s, B: Breaks>(&self, shares: &'s Shares<'_, B>) -> Observed<'s> {
+        Observed::new(shares.observer(), false, || at(&self.site, &self.classes, &self.counts).facts())
+    }
+
     pub(super) async fn drive<R, T, E, F, Fut, S, Wait, C, X>(
         &mut self,
         record: &mut R,
@@ -81,14 +87,15 @@ impl<K> Call<K> {
     }
 
     /// `Err` of a call that was refused.
-    pub(super) fn drive_blocking<T, E, X>(
+    pub(super) fn drive_blocking<R, T, E, X>(
         &mut self,
-        record: &mut AtRunTime<'_>,
+        record: &mut R,
         guards: &Guards<'_>,
         refuse: impl Fn(Refused) -> Option<X>,
         mut operation: impl FnMut() -> Result<T, E>,
     ) -> Result<Result<T, E>, X>
     where
+        R: Recorder,
         K: Classifier<E>,
     {
         record.start();
@@ -117,12 +124,14 @@ impl<K> Call<K> {
     {
         let Err(error) = outcome else { return succeeded_sharing(guards, record) };
         let (verdict, text) = (self.classifier.verdict(), self.classifier.text());
-        let mut at = At::site(&self.site).guards(guards);
-        if !self.classes.is_empty() {
-            at = at.classes(Classes::at_run_time(&self.classes, &self.counts));
-        }
+        let at = at(&self.site, &self.classes, &self.counts).guards(guards);
         failed(&at, &mut self.session, record, error, verdict, text, Said::Nothing)
     }
+}
+
+fn at<'a>(site: &'a Site, classes: &'a [Class], counts: &'a [Cell<Session>]) -> At<'a> {
+    let at = At::site(site);
+    if classes.is_empty() { at } else { at.classes(Classes::at_run_time(classes, counts)) }
 }
 
 /// The work's value, unless `cancel` completes first; that is polled first.

@@ -1,4 +1,5 @@
-//! `Retry::budget` and `Retry::breaker`: what a call shares, and what it returns when the breaker refuses it.
+//! `Retry::budget`, `Retry::breaker` and `Retry::observer`: what a call shares, and what it returns when the breaker refuses
+//! it.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -7,18 +8,19 @@ use super::cancel::FromRefusal;
 use crate::__private::Guards;
 use crate::breaker::CircuitBreaker;
 use crate::budget::Budget;
+use crate::observe::Observer;
 use crate::refused::Refused;
 
-/// A budget or a breaker: borrowed, or owned together with others.
+/// A budget, a breaker or an observer: borrowed, or owned together with others.
 #[derive(Debug)]
-pub enum Shared<'s, T> {
+pub enum Shared<'s, T: ?Sized> {
     /// Somebody else's.
     Borrowed(&'s T),
     /// Owned with others.
     Owned(Arc<T>),
 }
 
-impl<T> Deref for Shared<'_, T> {
+impl<T: ?Sized> Deref for Shared<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
         match self {
@@ -36,6 +38,30 @@ impl<'s, T> From<&'s T> for Shared<'s, T> {
 
 impl<T> From<Arc<T>> for Shared<'_, T> {
     fn from(shared: Arc<T>) -> Self {
+        Self::Owned(shared)
+    }
+}
+
+impl<'s, O: Observer> From<&'s O> for Shared<'s, dyn Observer + 's> {
+    fn from(shared: &'s O) -> Self {
+        Self::Borrowed(shared)
+    }
+}
+
+impl<'s, O: Observer + 's> From<Arc<O>> for Shared<'s, dyn Observer + 's> {
+    fn from(shared: Arc<O>) -> Self {
+        Self::Owned(shared)
+    }
+}
+
+impl<'s> From<&'s (dyn Observer + 's)> for Shared<'s, dyn Observer + 's> {
+    fn from(shared: &'s (dyn Observer + 's)) -> Self {
+        Self::Borrowed(shared)
+    }
+}
+
+impl<'s> From<Arc<dyn Observer + 's>> for Shared<'s, dyn Observer + 's> {
+    fn from(shared: Arc<dyn Observer + 's>) -> Self {
         Self::Owned(shared)
     }
 }
@@ -88,10 +114,19 @@ impl<E: FromRefusal> BreakWith<E> for Breaker<'_> {
 pub(super) struct Shares<'s, B> {
     pub(super) budget: Option<Shared<'s, Budget>>,
     pub(super) breaker: B,
+    pub(super) observer: Option<Shared<'s, dyn Observer + 's>>,
 }
 
 impl<B: Breaks> Shares<'_, B> {
     pub(super) fn guards(&self) -> Guards<'_> {
         Guards::new(self.budget.as_deref(), self.breaker.breaker())
+    }
+
+    pub(super) fn observer(&self) -> Option<&dyn Observer> {
+        // one match more than `as_deref`, whose lifetime does not shrink
+        match &self.observer {
+            Some(observer) => Some(&**observer),
+            None => None,
+        }
     }
 }

@@ -1,113 +1,76 @@
-//! What the runtime says aloud: warnings and losses.
+//! Watching: what calls do, as [`Event`]s for an [`Observer`], and what the runtime says aloud, as [`Notice`]s.
 //!
-//! One process-wide listener takes them; without one they are lines on stderr. Nothing is said on the way of a
-//! first-try success.
+//! # Events
+//!
+//! An observer is told what a call does, while it does it: by `observer = EXPR` in the attribute and in `retrying!`, by
+//! [`Retry::observer`](crate::Retry::observer), and, for all calls of the process, by [`install`]. Without any of them a
+//! call that succeeds at once takes no time and allocates nothing; it asks for the installed one by one relaxed load.
+//!
+//! ```
+//! use std::sync::Mutex;
+//! use retry_runtime::observe::{Event, Observer};
+//! use retry_runtime::{Classify, retry};
+//!
+//! #[derive(Debug, Classify)]
+//! #[classify(retryable, class = "timeout")]
+//! struct Slow;
+//!
+//! #[derive(Default)]
+//! struct Lines(Mutex<Vec<String>>);
+//!
+//! impl Observer for Lines {
+//!     fn on(&self, event: &Event<'_>) {
+//!         self.0.lock().unwrap().push(event.to_string());
+//!     }
+//! }
+//!
+//! #[retry(name = "fetch", max_retries = 1, base_delay = "2ms", observer = lines)]
+//! fn fetch(lines: &Lines) -> Result<(), Slow> {
+//!     Err(Slow)
+//! }
+//!
+//! let lines = Lines::default();
+//! let _slow = fetch(&lines);
+//! let said = lines.0.into_inner().unwrap();
+//! assert_eq!(said[2], "fetch: attempt 1 of 2 failed (timeout), retrying in 2ms");
+//! assert!(said[5].starts_with("fetch: gave up after 2 of 2 attempts in ") && said[5].ends_with(" (exhausted): timeout"));
+//! ```
+//!
+//! | event | when | besides |
+//! |---|---|---|
+//! | `attempt_started` | the body is about to run | |
+//! | `attempt_failed` | it returned an error, a value that `retry_ok` rejects, or ran out of time | `took` |
+//! | `retry_scheduled` | another attempt comes, after a wait | `delay_ms` |
+//! | `refused` | an attempt was not made: budget, breaker, deadline, cancelled, ledger | `reason` |
+//! | `succeeded` | the first attempt succeeded | |
+//! | `recovered` | a later one did | |
+//! | `fallback` | the second route ended: well, or with its own `class` | `reason` of the first route, `succeeded` |
+//! | `gave_up` | the call failed | `reason`, `unfinished` |
+//! | `parked` | its letter is in the store | `reason`, `job_id`, `letter_id` |
+//! | `spilled` | the store failed, and the letter is in the spill file | `reason`, `job_id`, the file and the error |
+//! | `park_failed` | the letter is nowhere | `reason`, `job_id`, the error |
+//!
+//! Every event carries `operation`, `attempt` (how many were made so far, the running one included), `max_attempts`, `class`
+//! and `code` of the last failed attempt, and `elapsed_ms`. Nothing in an event comes out of the arguments or the error's
+//! text, but for `job_id`.
+//!
+//! Every call ends with exactly one of `succeeded`, `recovered`, `fallback` that succeeded, `gave_up`, or `refused` with the
+//! reason `ledger_refused`; then comes what became of its letter, where it leaves one. A call inside a replay of its own job
+//! parks nothing, and says nothing of a letter. A future that is dropped in the middle gives up as `dropped`.
+//!
+//! An observer is called on the call's own thread, between its attempts: what takes long there makes the call wait. A panic
+//! in it is caught and counted ([`observer_panics`]), said aloud once for each observer, and changes nothing else.
+//!
+//! # Notices
+//!
+//! What an operator should know, whoever watches: one process-wide listener takes it ([`set_listener`]); without one it is
+//! a line on stderr. Nothing is said on the way of a first-try success.
 
-use std::fmt;
-use std::io::Write;
-use std::sync::OnceLock;
+mod event;
+mod notice;
+mod observer;
 
-/// Something an operator should know.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Notice {
-    /// How bad it is.
-    pub level: Level,
-    /// A stable name: `classifier_failed`, `misconfigured`, `park_failed`, `spilled`, `lost`, `ledger_failed`, ...
-    pub name: &'static str,
-    /// The operation it is about, where there is one.
-    pub operation: String,
-    /// A sentence for people. Never a payload.
-    pub message: String,
-}
-
-/// How bad a [`Notice`] is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Level {
-    /// To be looked at.
-    Warning,
-    /// Something was lost, or is about to be.
-    Error,
-}
-
-impl Notice {
-    /// A warning.
-    pub fn warning(name: &'static str, operation: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { level: Level::Warning, name, operation: operation.into(), message: message.into() }
-    }
-
-    /// An error.
-    pub fn error(name: &'static str, operation: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { level: Level::Error, ..Self::warning(name, operation, message) }
-    }
-
-    /// Says it: to the listener, or on stderr. A panicking listener is caught, and the line goes to stderr. Tells whether
-    /// a listener heard it.
-    pub fn say(self) -> bool {
-        let heard = LISTENER
-            .get()
-            .is_some_and(|listener| std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| listener(&self))).is_ok());
-        if !heard {
-            self.print();
-        }
-        heard
-    }
-
-    /// Writes it to stderr in one piece, so that lines of several threads stay whole. A closed stderr stops nobody.
-    pub(crate) fn print(&self) {
-        let _unread = std::io::stderr().write_all(one_line(&self.to_string()).as_bytes());
-    }
-}
-
-impl fmt::Display for Notice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let level = match self.level {
-            Level::Warning => "warning",
-            Level::Error => "error",
-        };
-        write!(f, "retry: {level} {}", self.name)?;
-        if !self.operation.is_empty() {
-            write!(f, " [{}]", self.operation)?;
-        }
-        write!(f, ": {}", self.message)
-    }
-}
-
-/// One line, with its end. Job ids and error texts come from outside: a line break in one must not look like another notice,
-/// nor a control character reach a terminal.
-fn one_line(text: &str) -> String {
-    let mut line = String::with_capacity(text.len() + 1);
-    for character in text.chars() {
-        if character.is_control() {
-            line.extend(character.escape_default());
-        } else {
-            line.push(character);
-        }
-    }
-    line.push('\n');
-    line
-}
-
-type Listener = Box<dyn Fn(&Notice) + Send + Sync>;
-
-static LISTENER: OnceLock<Listener> = OnceLock::new();
-
-/// Sends all notices of this process to `listener` instead of stderr. The first call wins; `false` says that there was
-/// one already.
-pub fn set_listener(listener: impl Fn(&Notice) + Send + Sync + 'static) -> bool {
-    LISTENER.set(Box::new(listener)).is_ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    // D18: what comes from outside cannot forge a line.
-    #[test]
-    fn a_notice_is_one_line() {
-        let notice = Notice::error("lost", "fetch", "job a\nretry: error lost: another\u{1b}[2J\u{e9}");
-        let line = one_line(&notice.to_string());
-        assert_eq!(line, "retry: error lost [fetch]: job a\\nretry: error lost: another\\u{1b}[2J\u{e9}\n");
-    }
-}
+pub use event::{Event, What};
+pub use notice::{Level, Notice, set_listener};
+pub use observer::{FromFn, Observer, from_fn, install, observer_panics};
+pub(crate) use observer::{installed, tell};

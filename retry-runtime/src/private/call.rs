@@ -9,9 +9,10 @@ use crate::__private::guards::Guarding;
 use crate::__private::record::{Hidden, Recorder};
 use crate::__private::site::Site;
 use crate::__private::text::MakeText;
+use crate::__private::watch::Facts;
 use crate::engine::{Knob, Session, Step, Stop};
 use crate::observe::Notice;
-use crate::policy::Policy;
+use crate::policy::{Policy, Retries};
 use crate::random;
 use crate::refused::Elapsed;
 use crate::stop::StopReason;
@@ -53,6 +54,14 @@ impl<'a> At<'a> {
     pub const fn guards(mut self, guards: &'a dyn Guarding) -> Self {
         self.guards = Some(guards);
         self
+    }
+
+    /// What an observer is told of the call before its first event.
+    pub fn facts(&self) -> Facts {
+        let of_classes = self.classes.iter().flat_map(Classes::retries);
+        let all = of_classes.chain([self.policy.retries()]).map(Retries::attempts);
+        let max_attempts = all.reduce(|most, attempts| Some(most?.max(attempts?))).flatten();
+        Facts { operation: self.site.name(), max_attempts }
     }
 
     /// What the breaker hears of a failed attempt.
@@ -186,7 +195,11 @@ fn decide<R: Recorder>(at: &At<'_>, session: &mut Session, record: &mut R, verdi
     if let Some((class, count)) = own {
         count.set(class.counted);
     }
-    match shared(at, step, verdict.class) {
+    let step = shared(at, step, verdict.class);
+    if let Some(guards) = at.guards {
+        record.budget(|| guards.milli_tokens());
+    }
+    match step {
         Step::Wait(wait) => {
             record.waiting(wait);
             Some(wait)

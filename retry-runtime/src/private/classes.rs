@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::__private::classify::Found;
 use crate::__private::site::warn_once;
 use crate::engine::{OfClass, Session};
-use crate::policy::{ClassLimits, Policy};
+use crate::policy::{ClassLimits, Policy, Retries};
 
 /// One `class(NAME, ..)`.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +58,11 @@ impl<'a> Classes<'a> {
 
     pub(crate) const fn at_run_time(list: &'a [Class], counts: &'a [Cell<Session>]) -> Self {
         Self { list, counts, look: Found::anything }
+    }
+
+    /// The numbers of retries that classes have of their own.
+    pub(crate) fn retries(&self) -> impl Iterator<Item = Retries> + use<'a> {
+        self.list.iter().filter_map(|class| class.limits.retries())
     }
 
     /// The numbers of a class that has its own, with what was counted.

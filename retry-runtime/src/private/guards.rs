@@ -85,6 +85,8 @@ pub trait Guarding: fmt::Debug {
     fn admit(&self, wait: Duration) -> Result<(), Hidden>;
     /// A retry that was admitted does not come: another limit said no.
     fn give_up(&self);
+    /// What the budget holds, for whoever watches.
+    fn milli_tokens(&self) -> Option<u64>;
     /// Takes from the budget what a retry costs after this failure.
     #[doc(hidden)]
     fn take(&self, class: &'static str) -> Result<(), Hidden>;
@@ -108,6 +110,10 @@ impl Guarding for Guards<'_> {
 
     fn give_up(&self) {
         drop(self.permit.take());
+    }
+
+    fn milli_tokens(&self) -> Option<u64> {
+        self.budget.map(Budget::milli_tokens)
     }
 
     fn take(&self, class: &'static str) -> Result<(), Hidden> {
@@ -145,6 +151,7 @@ fn refusal<R: Recorder>(record: &mut R, open: BreakerOpen) -> Refused {
 #[inline]
 pub fn succeeded_sharing<R: Recorder>(guards: &Guards<'_>, record: &mut R) -> Option<Duration> {
     guards.succeeded();
+    record.budget(|| guards.milli_tokens());
     super::succeeded(record)
 }
 

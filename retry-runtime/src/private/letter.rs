@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::__private::call::panic_text;
 use crate::__private::site::Site;
+use crate::__private::watch::{News, Watch};
 use crate::clock;
 use crate::context::RetryContext;
 use crate::dead_letter::{DeadLetter, DeadLetterSink, Parking, Payload, Ticket, hand_over, lose};
@@ -106,17 +107,20 @@ pub fn park<S: DeadLetterSink + ?Sized>(sink: &S, letter: DeadLetter) -> Ticket 
 }
 
 /// What an awaited ticket said.
-pub fn parked(site: &Site, parking: Parking) -> Option<Parking> {
+pub fn parked<W: Watch>(site: &Site, watch: &W, parking: Parking) -> Option<Parking> {
     if !matches!(parking, Parking::Parked { .. } | Parking::Replaying) {
         Notice::warning("park_failed", site.name(), parking.to_string()).say();
+    }
+    if watch.is_watched() {
+        watch.note(News::Parked(&parking));
     }
     Some(parking)
 }
 
 /// Waits for a ticket in a blocking call.
-pub fn wait_for(site: &Site, ticket: Ticket) -> Option<Parking> {
+pub fn wait_for<W: Watch>(site: &Site, watch: &W, ticket: Ticket) -> Option<Parking> {
     match ticket.wait(PATIENCE) {
-        Ok(parking) => parked(site, parking),
+        Ok(parking) => parked(site, watch, parking),
         Err(_still_open) => {
             let message = format!("no word about a dead letter after {PATIENCE:?}; its sink still has it");
             Notice::warning("park_pending", site.name(), message).say();

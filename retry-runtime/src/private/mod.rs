@@ -16,6 +16,7 @@ mod site;
 mod stand_in;
 mod text;
 mod wait;
+mod watch;
 
 pub use call::{At, Said, attempt_limit, failed, names_a_value, rejected, succeeded, timed_out};
 pub use cancel::{Cancels, cancel_future, cancelled, is_cancelled, unless_cancelled};
@@ -34,6 +35,7 @@ pub use site::{AsPolicy, Site, as_policy};
 pub use stand_in::{FromBroken, FromCancelled, FromElapsed, FromRefused};
 pub use text::text_of;
 pub use wait::{Timed, is_zero, poll_limited, sleep, sleep_blocking, yield_once};
+pub use watch::{Ambient, Facts, News, Observed, Watch, Watched, as_observer, parking};
 
 pub use crate::engine::Session;
 

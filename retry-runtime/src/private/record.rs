@@ -26,6 +26,19 @@ pub trait Recorder {
     /// The call ends.
     #[doc(hidden)]
     fn stopped(&mut self, stop: Hidden);
+    /// The second route begins: it counts as an attempt.
+    fn fallback_begins(&mut self) {
+        self.attempt();
+    }
+    /// The second route failed, and the call does.
+    fn fallback_ended(&mut self) {}
+    /// The call's budget was asked, or paid into.
+    #[inline]
+    fn budget(&mut self, _milli_tokens: impl FnOnce() -> Option<u64>)
+    where
+        Self: Sized,
+    {
+    }
     /// What is known of the last failed attempt.
     fn last_failure(&self) -> Option<LastFailure> {
         None
@@ -93,7 +106,7 @@ pub fn context_ref<C: Context + ?Sized>(argument: &C) -> &RetryContext {
 }
 
 /// Keeps the engine's own type out of a public signature.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Hidden(pub(crate) Stop);
 
 impl Recorder for () {

@@ -68,11 +68,12 @@ pub(super) fn set(diag: &Diag, options: &mut Options, key: &Ident, input: ParseS
             options.bindings.push(Binding { name: "policy", class: None, expr: expr.clone() });
             options.policy.set(diag, key, expr);
         }
-        "budget" | "breaker" => {
+        "budget" | "breaker" | "observer" => {
             let expr = report(diag, input.parse::<Expr>())?;
             let (binding, slot) = match name.as_str() {
                 "budget" => ("budget", &mut options.budget),
-                _ => ("breaker", &mut options.breaker),
+                "breaker" => ("breaker", &mut options.breaker),
+                _ => ("observer", &mut options.observer),
             };
             options.bindings.push(Binding { name: binding, class: None, expr: expr.clone() });
             slot.set(diag, key, expr);

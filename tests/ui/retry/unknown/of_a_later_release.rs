@@ -5,7 +5,6 @@ use retry_runtime::{Classify, retry};
 struct Busy;
 
 #[retry(
-    observer = &LOG,
     nested = detect,
     dead_letter(sink = dlq, journal),
 )]

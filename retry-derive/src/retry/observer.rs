@@ -1,0 +1,30 @@
+//! `observer = EXPR`, and the installed observer of every call without one.
+//!
+//! ```text
+//! let watch = Ambient::begin(false, || At::site(SITE).facts());        // or Observed::begin(as_observer(..), ..)
+//! // .. and every step is told to both: &mut Watched::new(&mut record, &watch)
+//! ```
+
+use proc_macro2::TokenStream;
+use quote::quote_spanned;
+
+use super::args::mixed_at;
+use super::expand::{Names, Target, bound};
+use crate::value::first_span;
+
+/// `let __retry_watch = ..;`
+pub(super) fn set_up(target: &Target<'_>, names: &Names) -> TokenStream {
+    let Names { span, private, at, .. } = names;
+    let has_fallback = target.options.fallback.is_set();
+    let facts = quote_spanned!(*span=> || #at.facts());
+    match target.options.observer.get() {
+        None => quote_spanned!(*span=> let __retry_watch = #private::Ambient::begin(#has_fallback, #facts);),
+        Some(expr) => {
+            // what is no observer is an error at its place
+            let place = mixed_at(first_span(expr));
+            let (value, at_private) = (bound("observer", expr), target.private_at(place));
+            let observer = quote_spanned!(place=> #at_private::as_observer(#value));
+            quote_spanned!(*span=> let __retry_watch = #private::Observed::begin(#observer, #has_fallback, #facts);)
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Warnings and losses, said aloud.
+
+use std::fmt;
+use std::io::Write;
+use std::sync::OnceLock;
+
+/// Something an operator should know.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Notice {
+    /// How bad it is.
+    pub level: Level,
+    /// A stable name: `classifier_failed`, `misconfigured`, `park_failed`, `spilled`, `lost`, `ledger_failed`, ...
+    pub name: &'static str,
+    /// The operation it is about, where there is one.
+    pub operation: String,
+    /// A sentence for people. Never a payload.
+    pub message: String,
+}
+
+/// How bad a [`Notice`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Level {
+    /// To be looked at.
+    Warning,
+    /// Something was lost, or is about to be.
+    Error,
+}
+
+impl Notice {
+    /// A warning.
+    pub fn warning(name: &'static str, operation: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { level: Level::Warning, name, operation: operation.into(), message: message.into() }
+    }
+
+    /// An error.
+    pub fn error(name: &'static str, operation: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { level: Level::Error, ..Self::warning(name, operation, message) }
+    }
+
+    /// Says it: to the listener, or on stderr. A panicking listener is caught, and the line goes to stderr. Tells whether
+    /// a listener heard it.
+    pub fn say(self) -> bool {
+        let heard = LISTENER
+            .get()
+            .is_some_and(|listener| std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| listener(&self))).is_ok());
+        if !heard {
+            self.print();
+        }
+        heard
+    }
+
+    /// Writes it to stderr in one piece, so that lines of several threads stay whole. A closed stderr stops nobody.
+    pub(crate) fn print(&self) {
+        let _unread = std::io::stderr().write_all(one_line(&self.to_string()).as_bytes());
+    }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let level = match self.level {
+            Level::Warning => "warning",
+            Level::Error => "error",
+        };
+        write!(f, "retry: {level} {}", self.name)?;
+        if !self.operation.is_empty() {
+            write!(f, " [{}]", self.operation)?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+/// One line, with its end. Job ids and error texts come from outside: a line break in one must not look like another notice,
+/// nor a control character reach a terminal.
+fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len() + 1);
+    for character in text.chars() {
+        if character.is_control() {
+            line.extend(character.escape_default());
+        } else {
+            line.push(character);
+        }
+    }
+    line.push('\n');
+    line
+}
+
+type Listener = Box<dyn Fn(&Notice) + Send + Sync>;
+
+static LISTENER: OnceLock<Listener> = OnceLock::new();
+
+/// Sends all notices of this process to `listener` instead of stderr. The first call wins; `false` says that there was
+/// one already.
+pub fn set_listener(listener: impl Fn(&Notice) + Send + Sync + 'static) -> bool {
+    LISTENER.set(Box::new(listener)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // D18: what comes from outside cannot forge a line.
+    #[test]
+    fn a_notice_is_one_line() {
+        let notice = Notice::error("lost", "fetch", "job a\nretry: error lost: another\u{1b}[2J\u{e9}");
+        let line = one_line(&notice.to_string());
+        assert_eq!(line, "retry: error lost [fetch]: job a\\nretry: error lost: another\\u{1b}[2J\u{e9}\n");
+    }
+}
