@@ -166,6 +166,24 @@ impl RetryContext {
         self.elapsed = Some(self.since_start(clock::monotonic()));
     }
 
+    /// Becomes equal to another record of the same call; a history that has not grown is not copied again.
+    pub(crate) fn mirror(&mut self, other: &Self) {
+        self.attempts = other.attempts;
+        self.started = other.started;
+        self.attempt_started = other.attempt_started;
+        self.elapsed = other.elapsed;
+        self.stop = other.stop;
+        let state = |record: &Self| {
+            let wait = record.history.last().map(|last| (last.attempt, last.wait));
+            (record.history.len(), record.omitted, wait)
+        };
+        if state(self) != state(other) {
+            self.history.clone_from(&other.history);
+            self.omitted = other.omitted;
+            self.last.clone_from(&other.last);
+        }
+    }
+
     pub(crate) const fn stop(&self) -> Option<Stop> {
         self.stop
     }

@@ -106,6 +106,7 @@ impl fmt::Display for Stop {
             Knob::None => match self.reason {
                 StopReason::Permanent => f.write_str("permanent failure"),
                 StopReason::Unknown => f.write_str("unknown failure, and unknown = stop"),
+                StopReason::Dropped => f.write_str("the call's future was dropped before it ended"),
                 StopReason::OutcomeUnknown => {
                     f.write_str("the work may have been done all the same, and idempotent = false")
                 }

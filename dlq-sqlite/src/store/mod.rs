@@ -3,6 +3,7 @@
 mod admin;
 mod books;
 mod groups;
+mod late;
 mod operations;
 mod unheard;
 mod verbs;
@@ -33,9 +34,13 @@ use crate::worker::leases::Leases;
 use crate::worker::queue::{Chore, Command, Queue, Verb};
 use crate::worker::{self, Shared, Worker};
 use crate::{claim, open};
+use late::Late;
 
 /// How long the last handle waits for what is still to be written.
 const CLOSE_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long letters that came after the end are waited for at least: they only go to the spill.
+const LATE_WITHIN: Duration = Duration::from_secs(2);
 
 /// Dead letters, attempt ledger and daily counters in one SQLite file.
 ///
@@ -59,6 +64,7 @@ pub(crate) struct Handle {
     claimed_kinds: Mutex<BTreeSet<String>>,
     pub(crate) examinations: Arc<Examinations>,
     thread: Mutex<Option<JoinHandle<Option<open::Writer>>>>,
+    late: Arc<Late>,
 }
 
 impl SqliteStore {
@@ -135,6 +141,7 @@ impl SqliteStore {
             thread,
             claimed_kinds: Mutex::default(),
             examinations: Arc::default(),
+            late: Arc::default(),
         };
         Ok(Self { handle: Arc::new(handle) })
     }
@@ -234,6 +241,7 @@ impl Handle {
                 Notice::error("store_thread_panicked", "", "the store's thread panicked").say();
             }
         }
+        self.late.wait(within.saturating_sub(now.elapsed()).max(LATE_WITHIN));
     }
 
     /// Somebody has handlers for these.

@@ -1,6 +1,6 @@
 //! The runtime's traits over the store's two threads.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use retry_runtime::dead_letter::{
@@ -25,26 +25,9 @@ impl DeadLetterSink for SqliteStore {
         let letter = self.handle.shared.intake.letter(letter);
         let pending = Box::new(Pending { letter, answer, letter_id: None, prepared: None });
         if let Err(Command::Park(pending)) = self.handle.shared.queue.push(Command::Park(pending)) {
-            // The writer is gone. Its work is short, and nobody must be blocked by it.
-            let shared = Arc::clone(&self.handle.shared);
-            let waiting = Arc::new(Mutex::new(Some(pending)));
-            let of_thread = Arc::clone(&waiting);
-            let work = move || spill_late(&shared, &of_thread);
-            let thread = std::thread::Builder::new().name("dlq-sqlite-spill".to_owned()).spawn(work);
-            if thread.is_err() {
-                // Late is better than lost.
-                spill_late(&self.handle.shared, &waiting);
-            }
+            self.handle.late.spill(&self.handle.shared, pending);
         }
         ticket
-    }
-}
-
-/// Spills a letter that came after the writer's end.
-fn spill_late(shared: &worker::Shared, waiting: &Mutex<Option<Box<Pending>>>) {
-    if let Some(pending) = waiting.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        let Pending { letter, answer, .. } = *pending;
-        answer.send(worker::keep(shared, &letter, closed()));
     }
 }
 

@@ -4,15 +4,15 @@
 //! let mut cancel = pin!(FUTURE);
 //! loop {
 //!     if poll_fn(|cx| Ready(is_cancelled(cancel, cx))).await { break CANCELLED }      // no attempt then
-//!     let out = {
+//!     let out = match {
 //!         let mut attempt = pin!(async { <user body> });
-//!         match poll_fn(|cx| unless_cancelled(cancel, cx, |cx| attempt.poll(cx))).await {
-//!             Some(out) => out,
-//!             None => break CANCELLED,
-//!         }
+//!         poll_fn(|cx| unless_cancelled(cancel, cx, |cx| attempt.poll(cx))).await
+//!     } {
+//!         Some(out) => out,
+//!         None => break CANCELLED,
 //!     };
 //!     ..
-//!     { let mut pause = pin!(sleep(wait)); match poll_fn(..).await { Some(()) => {} None => break CANCELLED } }
+//!     match { let mut pause = pin!(sleep(wait)); poll_fn(..).await } { Some(()) => {} None => break CANCELLED }
 //! }
 //! ```
 
@@ -60,18 +60,32 @@ pub(super) fn before(target: &Target<'_>, names: &Names, cancelled: &TokenStream
     }
 }
 
-/// Awaits what `poll` polls, beside the cancelling future if there is one.
-pub(super) fn beside(target: &Target<'_>, names: &Names, poll: &TokenStream, cancelled: &TokenStream) -> TokenStream {
+/// Awaits what `poll` polls, beside the cancelling future if there is one. What was set up for it is gone when the call ends
+/// here: an attempt may hold the context.
+pub(super) fn beside(
+    target: &Target<'_>,
+    names: &Names,
+    set_up: &TokenStream,
+    poll: &TokenStream,
+    cancelled: &TokenStream,
+) -> TokenStream {
     let Names { span, private, .. } = names;
     let Some(cancel) = pinned(target, names) else {
-        return quote_spanned!(*span=> ::core::future::poll_fn(|__retry_cx| #poll).await);
+        return quote_spanned! {*span=>
+            {
+                #set_up
+                ::core::future::poll_fn(|__retry_cx| #poll).await
+            }
+        };
     };
     quote_spanned! {*span=>
-        match ::core::future::poll_fn(|__retry_cx| {
-            #private::unless_cancelled(#cancel, __retry_cx, |__retry_cx| #poll)
-        })
-        .await
-        {
+        match {
+            #set_up
+            ::core::future::poll_fn(|__retry_cx| {
+                #private::unless_cancelled(#cancel, __retry_cx, |__retry_cx| #poll)
+            })
+            .await
+        } {
             #private::Option::Some(__retry_done) => __retry_done,
             #private::Option::None => break #cancelled,
         }
@@ -84,11 +98,6 @@ pub(super) fn wait(target: &Target<'_>, names: &Names, pause: &TokenStream, canc
     let poll = quote_spanned! {span=>
         ::core::future::Future::poll(::core::pin::Pin::as_mut(&mut __retry_pause), __retry_cx)
     };
-    let run = beside(target, names, &poll, cancelled);
-    quote_spanned! {span=>
-        {
-            let mut __retry_pause = ::core::pin::pin!(#pause);
-            #run
-        }
-    }
+    let set_up = quote_spanned!(span=> let mut __retry_pause = ::core::pin::pin!(#pause););
+    beside(target, names, &set_up, &poll, cancelled)
 }

@@ -19,7 +19,7 @@ use syn::{Expr, Ident};
 
 use super::args::{self, mixed_at};
 use super::expand::{Names, Target, bound, user_block};
-use super::model::{DeadLetter, Ledger};
+use super::model::Ledger;
 use super::site::known;
 use crate::value::{bare, first_span};
 
@@ -28,9 +28,10 @@ pub(crate) fn after(target: &Target<'_>, names: &Names, looped: &TokenStream) ->
     let Names { span, private, shape, record, .. } = names;
     let options = target.options;
     let fallback = options.fallback.get().map(|expr| fallback(target, names, expr));
-    let parking = match options.dead_letter.get() {
-        Some(letter) => dead_letter(target, names, letter),
-        None => quote_spanned!(*span=> let __retry_parking = #private::Option::None;),
+    let parking = if target.is_guarded() {
+        parking(target, names)
+    } else {
+        quote_spanned!(*span=> let __retry_parking = #private::Option::None;)
     };
     let ledger_end = options.ledger.get().map(|ledger| end_of_ledger(target, names, ledger));
     let inside = quote_spanned! {*span=>
@@ -47,7 +48,7 @@ pub(crate) fn after(target: &Target<'_>, names: &Names, looped: &TokenStream) ->
 }
 
 fn fallback(target: &Target<'_>, names: &Names, expr: &Expr) -> TokenStream {
-    let Names { span, private, returns, shape, at, classify, record, record_mut, .. } = names;
+    let Names { span, private, returns, shape, at, classify, record, record_mut, note, .. } = names;
     let place = mixed_at(first_span(expr));
     let written = target.written(expr);
     // `error` is bound with the user's own token, so that the name is theirs; unnamed, the error is dropped first
@@ -81,6 +82,7 @@ fn fallback(target: &Target<'_>, names: &Names, expr: &Expr) -> TokenStream {
             ::core::result::Result::Err(__retry_left) if #private::falls_back(#record) => {
                 #error
                 #private::fallback_begins(#record_mut);
+                #note
                 let __retry_out: #body = #run;
                 match #private::error_of(#shape, &__retry_out) {
                     #private::Option::None => #private::fallback_succeeded(#record_mut),
@@ -127,8 +129,11 @@ fn inside_of(block: &impl ToTokens) -> TokenStream {
         .unwrap_or_else(|| quote!())
 }
 
-fn dead_letter(target: &Target<'_>, names: &Names, letter: &DeadLetter) -> TokenStream {
-    let Names { span, private, shape, site, record, .. } = names;
+/// `let mut __retry_job = ..;`: from here on the call owes an end.
+pub(super) fn accept(target: &Target<'_>, names: &Names) -> TokenStream {
+    let Names { span, private, shape, site, .. } = names;
+    let Some(letter) = target.options.dead_letter.get() else { return TokenStream::new() };
+    let Some(sink) = letter.sink.get() else { return TokenStream::new() };
     let part = |name: &str, expr: Option<&Expr>| {
         expr.map(|expr| {
             let value = bound(name, expr);
@@ -140,27 +145,39 @@ fn dead_letter(target: &Target<'_>, names: &Names, letter: &DeadLetter) -> Token
     let job_id = part("job_id", letter.job_id.get());
     let model = part("model", letter.model.get());
     let payload = part("payload", letter.payload.get());
-    let Some(sink) = letter.sink.get() else { return TokenStream::new() };
     let at_sink = mixed_at(first_span(sink));
     let sink = bound("sink", sink);
     let at_private = target.private_at(at_sink);
     let submit = quote_spanned!(at_sink=> #at_private::park(#sink, __retry_letter));
-    let told = if target.asynchronous {
-        quote_spanned!(*span=> #private::parked(#site, &__retry_watch, __retry_ticket.await))
-    } else {
-        quote_spanned!(*span=> #private::wait_for(#site, &__retry_watch, __retry_ticket))
-    };
-    quote_spanned! {*span=>
-        let __retry_parking = if #private::parks(#record) {
-            let __retry_letter = #private::letter(#site, #record, #private::error_type(#shape));
+    // what borrows for the letter is the option: not the return type, where the rest stands
+    let at_key = mixed_at(target.options.dead_letter.key_span());
+    let write = quote_spanned! {at_key=>
+        move |__retry_letter, __retry_watching| {
             #job_id
             #model
             #payload
-            #private::parking(&__retry_watch, &__retry_letter);
-            let __retry_ticket = #submit;
-            #told
-        } else {
-            #private::Option::None
+            #private::parking(__retry_watching, &__retry_letter);
+            #submit
+        }
+    };
+    quote_spanned! {*span=>
+        let mut __retry_job =
+            #private::Accepted::new(#site, __retry_watch, #private::error_type(#shape), #write);
+    }
+}
+
+fn parking(target: &Target<'_>, names: &Names) -> TokenStream {
+    let Names { span, private, site, watch, note, .. } = names;
+    let told = if target.asynchronous {
+        quote_spanned!(*span=> #private::parked(#site, #watch, __retry_ticket.await))
+    } else {
+        quote_spanned!(*span=> #private::wait_for(#site, #watch, __retry_ticket))
+    };
+    quote_spanned! {*span=>
+        #note
+        let __retry_parking = match #private::Accepted::end(&mut __retry_job) {
+            #private::Option::Some(__retry_ticket) => #told,
+            #private::Option::None => #private::Option::None,
         };
     }
 }
@@ -201,6 +218,17 @@ fn around_ledger(target: &Target<'_>, names: &Names, ledger: &Ledger, inside: &T
             #private::Option::None => #private::Option::None,
         }
     };
+    // a refused call owes nothing, and its options are free again
+    let (settled, record) = match (target.is_guarded(), target.options.context.is_set()) {
+        (false, _) => (TokenStream::new(), record.clone()),
+        (true, true) => {
+            (quote_spanned!(*span=> #private::discard(#private::Accepted::refused(__retry_job));), record.clone())
+        }
+        (true, false) => (
+            quote_spanned!(*span=> let __retry_record = #private::Accepted::refused(__retry_job);),
+            quote_spanned!(*span=> &__retry_record),
+        ),
+    };
     let refused = match ledger.skipped.get() {
         Some(expr) => {
             let place = mixed_at(first_span(expr));
@@ -214,11 +242,9 @@ fn around_ledger(target: &Target<'_>, names: &Names, ledger: &Ledger, inside: &T
                 quote_spanned!(place=> (|| -> #body #block)())
             };
             quote_spanned! {*span=>
-                {
-                    #private::discard(__retry_refused);
-                    let __retry_out: #body = #run;
-                    #private::finish(#shape, __retry_out, #record)
-                }
+                #private::discard(__retry_refused);
+                let __retry_out: #body = #run;
+                #private::finish(#shape, __retry_out, #record)
             }
         }
         None => {
@@ -230,7 +256,10 @@ fn around_ledger(target: &Target<'_>, names: &Names, ledger: &Ledger, inside: &T
         let __retry_entry_key = #private::ledger_key(#site, #scope, #key);
         let __retry_begun = #answer;
         match #private::ledger_entry(#site, #record_mut, &__retry_entry_key, #cap, __retry_begun) {
-            ::core::result::Result::Err(__retry_refused) => #refused,
+            ::core::result::Result::Err(__retry_refused) => {
+                #settled
+                #refused
+            }
             ::core::result::Result::Ok(__retry_entry) => { #inside }
         }
     }

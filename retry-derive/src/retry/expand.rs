@@ -74,6 +74,10 @@ pub(crate) struct Names {
     /// `&mut record`, together with whoever watches, and `&record`
     pub(crate) record_mut: TokenStream,
     pub(crate) record: TokenStream,
+    /// Whoever watches.
+    pub(crate) watch: TokenStream,
+    /// Tells a guarded job what stands in a context of the user's.
+    pub(crate) note: TokenStream,
 }
 
 /// The runtime's path and its private module's.
@@ -95,6 +99,11 @@ impl Target<'_> {
     pub(super) fn has_epilogue(&self) -> bool {
         let options = self.options;
         options.fallback.is_set() || options.dead_letter.is_set() || options.ledger.is_set()
+    }
+
+    /// Whether the call owes an end: it is parked when it is dropped, or panics.
+    pub(super) fn is_guarded(&self) -> bool {
+        self.options.dead_letter.get().is_some_and(|letter| letter.sink.is_set())
     }
 
     fn is_limited(&self) -> bool {
@@ -148,11 +157,43 @@ impl Target<'_> {
                 (quote_spanned!(span=> #name.__retry_mut()), quote_spanned!(span=> #name.__retry_ref()))
             }
             Some(name) => (quote_spanned!(span=> &mut #name), quote_spanned!(span=> &#name)),
+            None if self.is_guarded() => {
+                (TokenStream::new(), quote_spanned!(span=> #private::Accepted::record(&__retry_job)))
+            }
             None => (quote_spanned!(span=> &mut __retry_record), quote_spanned!(span=> &__retry_record)),
         };
         // whoever watches is told of every step
-        let record_mut = quote_spanned!(span=> &mut #private::Watched::new(#record_mut, &__retry_watch));
-        Names { span, krate, private, returns, shape, set_up, counts, site, at, classify, record_mut, record }
+        let watch = if self.is_guarded() {
+            quote_spanned!(span=> #private::Accepted::watch(&__retry_job))
+        } else {
+            quote_spanned!(span=> &__retry_watch)
+        };
+        let record_mut = if self.is_guarded() && !self.options.context.is_set() {
+            quote_spanned!(span=> &mut #private::Accepted::recorder(&mut __retry_job))
+        } else {
+            quote_spanned!(span=> &mut #private::Watched::new(#record_mut, #watch))
+        };
+        let note = if self.is_guarded() && self.options.context.is_set() {
+            quote_spanned!(span=> #private::Accepted::note(&mut __retry_job, #record);)
+        } else {
+            TokenStream::new()
+        };
+        Names {
+            span,
+            krate,
+            private,
+            returns,
+            shape,
+            set_up,
+            counts,
+            site,
+            at,
+            classify,
+            record_mut,
+            record,
+            watch,
+            note,
+        }
     }
 
     /// How the return type is recognised: by its own traits, or by what is written when E has none.
@@ -169,9 +210,10 @@ impl Target<'_> {
 /// The whole expression: its value is the function's.
 pub(crate) fn expand(target: &Target<'_>) -> TokenStream {
     let names = target.names();
-    let Names { span, private, returns, shape, set_up, counts, record_mut, .. } = &names;
+    let Names { span, private, returns, shape, set_up, counts, record_mut, note, .. } = &names;
     let bindings = bindings(target, &names);
     let record = new_record(target, &names);
+    let job = epilogue::accept(target, &names);
     let looped = attempts(target, &names);
     let guards = limits::set_up(target, &names);
     let watch = observer::set_up(target, &names);
@@ -185,7 +227,9 @@ pub(crate) fn expand(target: &Target<'_>) -> TokenStream {
         let #shape: #returns::Shape = #private::Shape::new();
         let mut __retry_session = #private::Session::new();
         #record
+        #job
         #private::Recorder::start(#record_mut);
+        #note
         #value
     }
 }
@@ -207,6 +251,7 @@ fn new_record(target: &Target<'_>, names: &Names) -> TokenStream {
     match options.context.get() {
         Some(_) if target.context_is_argument => TokenStream::new(),
         Some(name) => quote_spanned!(*span=> let mut #name = #krate::RetryContext::new();),
+        None if target.is_guarded() => TokenStream::new(),
         None if target.has_epilogue() => quote_spanned!(*span=> let mut __retry_record = #krate::RetryContext::new();),
         None => {
             let timed = options.deadline.is_set() || target.is_limited();
@@ -226,7 +271,7 @@ fn new_record(target: &Target<'_>, names: &Names) -> TokenStream {
 
 /// The loop. Its value is the function's, or with an epilogue `Result<Value, Left>`.
 fn attempts(target: &Target<'_>, names: &Names) -> TokenStream {
-    let Names { span, private, shape, record_mut, record, .. } = names;
+    let Names { span, private, shape, record_mut, record, note, .. } = names;
     let decision = decision(target, names);
     let left = if target.is_limited() {
         // where the error has no value for a time-out, the place to say so is the return type
@@ -250,12 +295,14 @@ fn attempts(target: &Target<'_>, names: &Names) -> TokenStream {
             #before
             #admit
             #private::Recorder::attempt(#record_mut);
+            #note
             let __retry_wait = {
                 #attempt
                 let __retry_next = #decision;
                 let #private::Option::Some(__retry_wait) = __retry_next else { break #value };
                 __retry_wait
             };
+            #note
             #wait
         }
     }
@@ -268,20 +315,30 @@ fn attempt(target: &Target<'_>, names: &Names, cancelled: &TokenStream) -> Token
     let body = user_block(target, names, target.body, &target.before);
     // what captures the arguments stands where the body does, so that a moved one is reported there
     let place = mixed_at(target.body.span_open());
+    let at_private = target.private_at(place);
     if !target.asynchronous {
-        let run = quote_spanned!(place=> (|| -> #body_type #body)());
+        let body = quote_spanned!(place=> || -> #body_type #body);
+        let run = if target.is_guarded() {
+            quote_spanned!(place=> #at_private::Accepted::attempt(&mut __retry_job, #body))
+        } else {
+            quote_spanned!(place=> (#body)())
+        };
         return quote_spanned!(*span=> let __retry_out: #body_type = #run;);
     }
     let future = quote_spanned!(place=> async #body);
     let limited = target.is_limited();
-    if !limited && !target.options.cancel.is_set() {
+    if !limited && !target.options.cancel.is_set() && !target.is_guarded() {
         return quote_spanned!(*span=> let __retry_out: #body_type = #future.await;);
     }
     let mut out = quote_spanned!(*span=> #body_type);
     let mut set_up = quote_spanned!(*span=> let mut __retry_attempt = ::core::pin::pin!(#future););
-    let mut poll = quote_spanned! {*span=>
-        ::core::future::Future::poll(::core::pin::Pin::as_mut(&mut __retry_attempt), __retry_cx)
-    };
+    let mut pinned = quote_spanned!(*span=> ::core::pin::Pin::as_mut(&mut __retry_attempt));
+    if target.is_guarded() {
+        pinned = quote_spanned! {*span=>
+            ::core::pin::Pin::new(&mut #private::Guarded::new(&mut __retry_job, #pinned))
+        };
+    }
+    let mut poll = quote_spanned!(*span=> ::core::future::Future::poll(#pinned, __retry_cx));
     let mut limit = TokenStream::new();
     if limited {
         let sleep = sleep(target, names, "__retry_limit");
@@ -290,20 +347,17 @@ fn attempt(target: &Target<'_>, names: &Names, cancelled: &TokenStream) -> Token
         set_up.extend(quote_spanned!(*span=> let mut __retry_timer = ::core::pin::pin!(#sleep);));
         poll = quote_spanned! {*span=>
             #private::poll_limited(
-                ::core::pin::Pin::as_mut(&mut __retry_attempt),
+                #pinned,
                 ::core::pin::Pin::as_mut(&mut __retry_timer),
                 __retry_limit,
                 __retry_cx,
             )
         };
     }
-    let run = cancel::beside(target, names, &poll, cancelled);
+    let run = cancel::beside(target, names, &set_up, &poll, cancelled);
     quote_spanned! {*span=>
         #limit
-        let __retry_out: #out = {
-            #set_up
-            #run
-        };
+        let __retry_out: #out = #run;
     }
 }
 

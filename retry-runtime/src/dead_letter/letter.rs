@@ -63,8 +63,13 @@ pub struct DeadLetter {
 impl DeadLetter {
     /// A letter with nothing but a kind and a reason, for sinks' tests and for programs that park by hand.
     pub fn new(kind: impl Into<String>, reason: StopReason, at: SystemTime) -> Self {
+        Self::known_as(Id::new(at), kind, reason, at)
+    }
+
+    /// The same, of a parking whose identity is made already.
+    pub(crate) fn known_as(park_id: Id, kind: impl Into<String>, reason: StopReason, at: SystemTime) -> Self {
         Self {
-            park_id: Id::new(at),
+            park_id,
             kind: kind.into(),
             job_id: None,
             model: None,

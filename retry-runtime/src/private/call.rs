@@ -268,3 +268,12 @@ pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("no message")
 }
+
+/// The message of a caught panic that ends here. What it carries may panic once more when it is dropped.
+pub(crate) fn end_of_panic(panic: Box<dyn Any + Send>) -> String {
+    let text = panic_text(&*panic).to_owned();
+    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+        std::mem::forget(again);
+    }
+    text
+}

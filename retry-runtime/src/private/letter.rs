@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::__private::call::panic_text;
+use crate::__private::call::end_of_panic;
 use crate::__private::site::Site;
 use crate::__private::watch::{News, Watch};
 use crate::clock;
 use crate::context::RetryContext;
 use crate::dead_letter::{DeadLetter, DeadLetterSink, Parking, Payload, Ticket, hand_over, lose};
 use crate::error::{StoreError, StoreErrorKind};
+use crate::id::Id;
 use crate::observe::Notice;
 use crate::stop::StopReason;
 
@@ -20,26 +21,25 @@ use crate::stop::StopReason;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Whether a call that ended so leaves a letter.
-pub fn parks(record: &RetryContext) -> bool {
+pub(crate) fn parks(record: &RetryContext) -> bool {
     !matches!(record.stop_reason(), None | Some(StopReason::Succeeded | StopReason::Gone | StopReason::LedgerRefused))
 }
 
 /// The letter of a call, without job id, model and payload.
-pub fn letter(site: &Site, record: &RetryContext, error_type: &str) -> DeadLetter {
+pub(crate) fn letter(park_id: Id, site: &Site, record: &RetryContext, error_type: &str) -> DeadLetter {
     let now = clock::wall();
     let reason = record.stop_reason().unwrap_or(StopReason::Unknown);
-    let mut letter = DeadLetter::new(site.name(), reason, now);
+    let mut letter = DeadLetter::known_as(park_id, site.name(), reason, now);
     error_type.clone_into(&mut letter.error_type);
     letter.attempts = record.attempts();
     letter.history = record.history().to_vec();
     letter.first_failed_at = letter.history.first().map_or(now, |first| first.at);
-    if record.attempts() == 0 {
-        letter.error_message = record.stop().map(|stop| stop.to_string()).unwrap_or_default();
-    }
+    letter.error_message = record.stop().map(|stop| stop.to_string()).unwrap_or_default();
     if let Some(last) = record.last() {
         letter.disposition = last.disposition;
         // without a verdict there is no class: the letter's error class is the reason alone
-        letter.class = (reason != StopReason::ClassifierFailed).then(|| last.class.clone().into_owned());
+        let judged = !matches!(reason, StopReason::ClassifierFailed | StopReason::Panicked);
+        letter.class = judged.then(|| last.class.clone().into_owned());
         letter.code = last.code;
         letter.error_message.clone_from(&last.message);
         if reason == StopReason::HintTooLong {
@@ -69,7 +69,7 @@ pub fn payload<P: Serialize + ?Sized>(mut letter: DeadLetter, payload: &P) -> De
     letter.payload = match catch_unwind(AssertUnwindSafe(|| serde_json::to_string(payload))) {
         Ok(Ok(json)) => Payload::Json(json),
         Ok(Err(error)) => Payload::Unserializable(error.to_string()),
-        Err(panic) => Payload::Unserializable(format!("serialising panicked: {}", panic_text(&*panic))),
+        Err(panic) => Payload::Unserializable(format!("serialising panicked: {}", end_of_panic(panic))),
     };
     if let Payload::Unserializable(why) = &letter.payload {
         let message = format!("the payload of a dead letter could not be serialised: {why}; it is parked without");
@@ -83,25 +83,37 @@ fn text(what: &str, letter: &DeadLetter, value: &dyn Display) -> Option<String> 
         Ok(text) => Some(text),
         Err(panic) => {
             let message =
-                format!("the `{what}` of a dead letter panicked: {}; it is parked without", panic_text(&*panic));
+                format!("the `{what}` of a dead letter panicked: {}; it is parked without", end_of_panic(panic));
             Notice::warning("letter_incomplete", letter.kind.clone(), message).say();
             None
         }
     }
 }
 
-/// Hands the letter over. A sink that panics has lost it, loudly, and the caller gets its own error all the same.
-pub fn park<S: DeadLetterSink + ?Sized>(sink: &S, letter: DeadLetter) -> Ticket {
-    // What the line about a loss names; the payload is not copied.
-    let named = DeadLetter {
-        park_id: letter.park_id,
+/// Does something with a letter where no panic may get out. One that would have is a loss, and said as one.
+pub(crate) fn lost_while(what: &str, letter: DeadLetter, work: impl FnOnce(DeadLetter)) {
+    let named = named(&letter);
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(letter))) {
+        let message = format!("a panic while {what}: {}", end_of_panic(panic));
+        lose(&named, StoreError::new(StoreErrorKind::Unknown, message));
+    }
+}
+
+/// What the line about a loss names; the payload is not copied.
+fn named(letter: &DeadLetter) -> DeadLetter {
+    DeadLetter {
         job_id: letter.job_id.clone(),
         class: letter.class.clone(),
         code: letter.code,
-        ..DeadLetter::new(letter.kind.clone(), letter.reason, letter.failed_at)
-    };
+        ..DeadLetter::known_as(letter.park_id, letter.kind.clone(), letter.reason, letter.failed_at)
+    }
+}
+
+/// Hands the letter over. A sink that panics has lost it, loudly, and the caller gets its own error all the same.
+pub fn park<S: DeadLetterSink + ?Sized>(sink: &S, letter: DeadLetter) -> Ticket {
+    let named = named(&letter);
     catch_unwind(AssertUnwindSafe(|| hand_over(sink, letter))).unwrap_or_else(|panic| {
-        let message = format!("the sink panicked: {}", panic_text(&*panic));
+        let message = format!("the sink panicked: {}", end_of_panic(panic));
         Ticket::ready(lose(&named, StoreError::new(StoreErrorKind::Unknown, message)))
     })
 }

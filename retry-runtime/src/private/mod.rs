@@ -1,6 +1,7 @@
 //! What generated code names. No part of the public interface: anything here may change in any release, which is why the
 //! macros are pinned to the runtime's exact version.
 
+mod accepted;
 mod call;
 mod cancel;
 mod class_names;
@@ -18,13 +19,14 @@ mod text;
 mod wait;
 mod watch;
 
+pub use accepted::{Accepted, Guarded};
 pub use call::{At, Said, attempt_limit, failed, names_a_value, rejected, succeeded, timed_out};
 pub use cancel::{Cancels, cancel_future, cancelled, is_cancelled, unless_cancelled};
 pub use classes::{Class, Classes, Counts};
 pub use fallback::{fallback_begins, fallback_failed, fallback_succeeded, falls_back};
 pub use guards::{AsBreaker, AsBudget, Guarding, Guards, as_breaker, as_budget, succeeded_sharing};
 pub use ledger::{Entry, ledger_begin, ledger_end, ledger_ended, ledger_entry, ledger_key, ledger_wait};
-pub use letter::{job_id, letter, model, park, parked, parks, payload, wait_for};
+pub use letter::{job_id, model, park, parked, payload, wait_for};
 pub(crate) use record::AtRunTime;
 pub use record::{Always, Context, NewRecorder, Recorder, Remember, Timer, Wanted, context_mut, context_ref};
 pub use returns::{
