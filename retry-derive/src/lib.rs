@@ -59,7 +59,7 @@ use proc_macro::TokenStream;
 /// | `backoff` | `exponential`, `exponential(1.5)`, `fixed`, `linear`, `fibonacci`, or a path `fn(u32) -> Duration` | `exponential` |
 /// | `jitter` | `none`, `full`, `equal`, `decorrelated`, or a duration to add uniformly; inside `max_delay` | `none` |
 /// | `max_retry_after` | longest server hint that is waited for; a longer one stops the call | `"2m"` |
-/// | `policy` | a `Policy` or `&Policy` instead of the keys above | |
+/// | `policy` | a `Policy` or `&Policy` instead of the keys above; a `NamedPolicy` (feature `config`) follows its configuration | |
 /// | `class(NAME, ..)` | the keys above (but `policy`), for failures of one class; may repeat | the call's |
 /// | `deadline` | limit over all attempts and waits, asked before each wait | none |
 /// | `attempt_timeout` | limit of one attempt (async); needs `E: From<Elapsed>` or `GaveUp<E>` | none |

@@ -127,7 +127,7 @@ impl Retry<'static> {
     pub fn new(policy: impl AsPolicy) -> Self {
         Self {
             name: "retry",
-            policy: *policy.as_policy(),
+            policy: policy.policy(),
             deadline: None,
             unknown: Unknown::Stop,
             idempotent: true,

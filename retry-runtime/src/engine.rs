@@ -28,11 +28,13 @@ pub(crate) struct Limits {
     pub(crate) unknown: Unknown,
     /// Whether the work may be done twice.
     pub(crate) idempotent: bool,
+    /// The whole process makes no retry.
+    pub(crate) disabled: bool,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { deadline: None, unknown: Unknown::Stop, idempotent: true }
+        Self { deadline: None, unknown: Unknown::Stop, idempotent: true, disabled: false }
     }
 }
 
@@ -56,6 +58,8 @@ pub(crate) enum Knob {
     /// None: the failure itself decided.
     None,
     MaxRetries(u32),
+    /// `RETRY_DISABLED`: the process makes no retry.
+    Disabled,
     /// That of one class.
     ClassRetries {
         class: &'static str,
@@ -139,6 +143,9 @@ impl Session {
             (Disposition::Gone, _) => return Step::Stop(Stop::plain(StopReason::Gone)),
             (Disposition::Unknown, Unknown::Stop) => return Step::Stop(Stop::plain(StopReason::Unknown)),
             (Disposition::Retryable, _) | (Disposition::Unknown, Unknown::Retry) => {}
+        }
+        if limits.disabled {
+            return Step::Stop(Stop { reason: StopReason::Exhausted, knob: Knob::Disabled });
         }
         if let Some(knob) = self.used_up(policy, class.as_deref()) {
             return Step::Stop(Stop { reason: StopReason::Exhausted, knob });

@@ -88,6 +88,7 @@ impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.knob {
             Knob::MaxRetries(max) => write!(f, "{}: max_retries {max} used up", self.reason),
+            Knob::Disabled => write!(f, "{}: {} lets no loop retry", self.reason, crate::disabled::VARIABLE),
             Knob::ClassRetries { class, max } => {
                 write!(f, "{}: max_retries {max} of class `{class}` used up", self.reason)
             }

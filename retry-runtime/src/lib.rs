@@ -16,9 +16,12 @@ mod budget;
 mod builder;
 pub mod classify;
 mod clock;
+#[cfg(feature = "config")]
+pub mod config;
 mod context;
 pub mod counters;
 pub mod dead_letter;
+mod disabled;
 mod engine;
 pub mod error;
 mod gave_up;

@@ -67,6 +67,10 @@ impl Retries {
 /// assert_eq!(GEMINI.to_string(), "4 attempts; waits 2s..3s, 4s..5s, 8s..9s; at most 17s in total");
 /// ```
 ///
+/// With `RETRY_DISABLED=1` in the environment every loop of the process makes one attempt, whatever its policy says, and
+/// ends as exhausted; fallback, letter and ledger are as ever. `true`, `yes` and `on` say the same; `0`, `false`, `no`, `off`
+/// and the empty text say no. Anything else is a notice, and retries are made. The variable is read at the first failure.
+///
 /// Settings that contradict each other are found by [`validate`](Self::validate), also at compile time. Without it
 /// nothing panics: every wait is cut to `max_delay`.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -45,7 +45,6 @@ fn calls_macro(tokens: &TokenStream) -> bool {
 
 /// The option expressions: once, in the order written, before the first attempt.
 pub(super) fn bindings(target: &Target<'_>, names: &Names) -> TokenStream {
-    let krate = &names.krate;
     target
         .options
         .bindings
@@ -70,7 +69,7 @@ pub(super) fn bindings(target: &Target<'_>, names: &Names) -> TokenStream {
                 }
                 // `&STATIC` is borrowed as it is: a borrow of the borrow would only make the future larger
                 "policy" if matches!(crate::value::bare(&binding.expr), Expr::Reference(_)) => {
-                    return quote_spanned!(span=> #check let #name: &#krate::Policy = #expr;);
+                    return quote_spanned!(span=> #check let #name: &_ = #expr;);
                 }
                 "cancel" => {
                     let private = target.private_at(span);

@@ -121,10 +121,15 @@ impl Target<'_> {
         let (set_up, site) = site(self, span, &krate, &private);
         let shape = quote_spanned!(span=> __retry_shape);
         let (counts, class_list) = self.classes(span, &krate, &private, &returns);
-        let at = if self.options.policy.is_set() {
-            quote_spanned!(span=> #private::At::with(#site, #private::AsPolicy::as_policy(__retry_policy)))
-        } else {
-            quote_spanned!(span=> #private::At::site(#site))
+        let at = match self.options.policy.get() {
+            Some(expr) => {
+                // what is no policy is an error at its place
+                let at = mixed_at(first_span(expr));
+                let (at_private, policy) = (self.private_at(at), bound("policy", expr));
+                let policy = quote_spanned!(at=> &#at_private::AsPolicy::policy(#policy));
+                quote_spanned!(span=> #private::At::with(#site, #policy))
+            }
+            None => quote_spanned!(span=> #private::At::site(#site)),
         };
         let at = match class_list {
             Some(classes) => quote_spanned!(span=> #at.classes(#classes)),

@@ -69,8 +69,10 @@
 mod event;
 mod notice;
 mod observer;
+mod once;
 
 pub use event::{Event, What};
 pub use notice::{Level, Notice, set_listener};
 pub use observer::{FromFn, Observer, from_fn, install, observer_panics};
 pub(crate) use observer::{installed, tell};
+pub(crate) use once::warn_once;

@@ -10,7 +10,8 @@ use crate::__private::record::{Hidden, Recorder};
 use crate::__private::site::Site;
 use crate::__private::text::MakeText;
 use crate::__private::watch::Facts;
-use crate::engine::{Knob, Session, Step, Stop};
+use crate::disabled::retries_are_disabled;
+use crate::engine::{Knob, Limits, Session, Step, Stop};
 use crate::observe::Notice;
 use crate::policy::{Policy, Retries};
 use crate::random;
@@ -61,6 +62,7 @@ impl<'a> At<'a> {
         let of_classes = self.classes.iter().flat_map(Classes::retries);
         let all = of_classes.chain([self.policy.retries()]).map(Retries::attempts);
         let max_attempts = all.reduce(|most, attempts| Some(most?.max(attempts?))).flatten();
+        let max_attempts = if retries_are_disabled() { Some(1) } else { max_attempts };
         Facts { operation: self.site.name(), max_attempts }
     }
 
@@ -191,7 +193,8 @@ fn decide<R: Recorder>(at: &At<'_>, session: &mut Session, record: &mut R, verdi
     });
     let class = own.as_mut().map(|(class, _)| class);
     let elapsed = &mut || record.elapsed();
-    let step = session.judge(at.policy, at.site.limits(), verdict, class, elapsed, &mut random::next_u64);
+    let limits = Limits { disabled: retries_are_disabled(), ..at.site.limits() };
+    let step = session.judge(at.policy, limits, verdict, class, elapsed, &mut random::next_u64);
     if let Some((class, count)) = own {
         count.set(class.counted);
     }

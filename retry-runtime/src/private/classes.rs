@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use crate::__private::classify::Found;
-use crate::__private::site::warn_once;
 use crate::engine::{OfClass, Session};
+use crate::observe::warn_once;
 use crate::policy::{ClassLimits, Policy, Retries};
 
 /// One `class(NAME, ..)`.

@@ -33,7 +33,7 @@ pub use returns::{
     ByType, Fails, Fresh, Own, Report, Returns, Shape, classifier, end, error_of, error_type, failure, finish, leave,
     leave_broken, leave_cancelled, leave_limited, light, refuse, timed, value_of,
 };
-pub use site::{AsPolicy, Site, as_policy};
+pub use site::{AsPolicy, Site};
 pub use stand_in::{FromBroken, FromCancelled, FromElapsed, FromRefused};
 pub use text::text_of;
 pub use wait::{Timed, is_zero, poll_limited, sleep, sleep_blocking, yield_once};

@@ -1,11 +1,10 @@
 //! What is known of one annotated function before it is called.
 
-use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use crate::engine::{Limits, Unknown};
-use crate::observe::Notice;
+use crate::observe::warn_once;
 use crate::policy::Policy;
 
 /// The settings of one annotated function. Literal settings make it a constant; others build it per call.
@@ -84,7 +83,8 @@ impl Site {
     }
 
     pub(crate) const fn limits(&self) -> Limits {
-        Limits { deadline: self.deadline, unknown: self.unknown, idempotent: self.idempotent }
+        let Self { deadline, unknown, idempotent, .. } = *self;
+        Limits { deadline, unknown, idempotent, disabled: false }
     }
 
     pub(crate) const fn timeouts(&self) -> (Option<Duration>, Option<Duration>) {
@@ -92,51 +92,47 @@ impl Site {
     }
 }
 
-/// Says a warning once for each pair of notice name and operation.
-pub(crate) fn warn_once(name: &'static str, operation: &str, message: &str) {
-    static SAID: Mutex<Option<HashSet<(&'static str, String)>>> = Mutex::new(None);
-    let first = SAID
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .get_or_insert_default()
-        .insert((name, operation.to_owned()));
-    if first {
-        Notice::warning(name, operation, message).say();
-    }
-}
-
-/// What `policy = EXPR` takes: a [`Policy`], or a reference or `Arc` to one.
+/// What `policy = EXPR` takes: a [`Policy`], or a reference or `Arc` to one; with feature `config` also a
+/// [`NamedPolicy`](crate::config::NamedPolicy).
 #[diagnostic::on_unimplemented(
     message = "`policy = ..` takes a `Policy` or a `&Policy`, not `{Self}`",
     label = "not a policy"
 )]
 pub trait AsPolicy {
-    fn as_policy(&self) -> &Policy;
-}
-
-/// The policy of `policy = EXPR`.
-#[inline]
-pub fn as_policy<P: AsPolicy + ?Sized>(given: &P) -> &Policy {
-    given.as_policy()
+    /// The policy as it is now: asked at each failure, and not before.
+    fn policy(&self) -> Policy;
 }
 
 impl AsPolicy for Policy {
     #[inline]
-    fn as_policy(&self) -> &Policy {
-        self
+    fn policy(&self) -> Policy {
+        *self
     }
 }
 
 impl<P: AsPolicy + ?Sized> AsPolicy for &P {
     #[inline]
-    fn as_policy(&self) -> &Policy {
-        (**self).as_policy()
+    fn policy(&self) -> Policy {
+        (**self).policy()
     }
 }
 
 impl<P: AsPolicy + ?Sized> AsPolicy for std::sync::Arc<P> {
     #[inline]
-    fn as_policy(&self) -> &Policy {
-        (**self).as_policy()
+    fn policy(&self) -> Policy {
+        (**self).policy()
+    }
+}
+
+impl<P: AsPolicy, F: FnOnce() -> P> AsPolicy for LazyLock<P, F> {
+    fn policy(&self) -> Policy {
+        (**self).policy()
+    }
+}
+
+#[cfg(feature = "config")]
+impl AsPolicy for crate::config::NamedPolicy<'_> {
+    fn policy(&self) -> Policy {
+        self.get()
     }
 }
