@@ -117,6 +117,7 @@ fn a_class_that_no_failure_has() {
     #[retry(
         name = "misspelt class",
         class(rate_limits, max_retries = 0),
+        class(Busy, max_retries = 0),
         class(rate_limit, max_retries = 0),
         class(busy, max_retries = 0)
     )]
@@ -125,6 +126,10 @@ fn a_class_that_no_failure_has() {
             Outer::Inner(Inner::Status(status)) => Outer::Inner(Inner::Status(*status)),
             _ => Outer::Denied,
         })
+    }
+    #[retry(name = "hidden value", class(nobody, max_retries = 0))]
+    fn hidden() -> Result<impl Copy, Box<No>> {
+        Err::<(), _>(Box::new(No))
     }
     #[retry(name = "open class", class(anything, max_retries = 0))]
     fn open() -> Result<(), Open> {
@@ -135,10 +140,13 @@ fn a_class_that_no_failure_has() {
         assert!(known(&error).is_err());
     }
     let _unused = (Outer::Inner(Inner::Again(Box::new(Outer::Denied))), Open::Io(std::io::Error::other("x")));
-    assert!(open().is_err());
-    let notice = only("unknown_class", "misspelt class");
-    assert!(notice.message.starts_with("`class(rate_limits, ..)` limits a class that no failure"), "{notice}");
-    assert!(notice.message.contains("busy, ") && notice.message.contains("rate_limit, "), "{notice}");
+    assert!(open().is_err() && hidden().is_err());
+    assert!(only("unknown_class", "hidden value").message.ends_with("its classes are no"));
+    let notices = heard("unknown_class", "misspelt class");
+    let [first, second] = &notices[..] else { panic!("one of each, and once: {notices:?}") };
+    assert!(first.message.starts_with("`class(rate_limits, ..)` limits a class that no failure"), "{first}");
+    assert!(first.message.contains("busy, ") && first.message.contains("rate_limit, "), "{first}");
+    assert!(second.message.starts_with("`class(Busy, ..)`"), "{second}");
     assert!(heard("unknown_class", "open class").is_empty(), "nobody knows what a function says");
 }
 

@@ -58,7 +58,7 @@ fn every_notice_is_listed() {
     let readme = include_str!("../README.md");
     let mut names = Vec::new();
     for source in sources() {
-        let calls = ["Notice::warning(", "Notice::error("].map(|call| source.split(call).skip(1));
+        let calls = ["Notice::warning(", "Notice::error(", "warn_once("].map(|call| source.split(call).skip(1));
         let names_of_calls = calls.into_iter().flatten().filter_map(|rest| rest.trim_start().strip_prefix('"'));
         names.extend(names_of_calls.filter_map(|rest| rest.split_once('"')).map(|(name, _)| name.to_owned()));
     }

@@ -16,7 +16,7 @@ use crate::breaker::CircuitBreaker;
 use crate::budget::Budget;
 use crate::classify::Classify;
 use crate::context::RetryContext;
-use crate::engine::Unknown;
+use crate::engine::{Nested, Unknown};
 use crate::gave_up::GaveUp;
 use crate::observe::Observer;
 use crate::policy::{ClassLimits, Policy};
@@ -55,33 +55,41 @@ pub use limits::{BreakWith, Breaker, Breaks, NoBreaker, Shared};
 /// ```
 #[must_use = "nothing runs until `run` or `run_blocking`"]
 pub struct Retry<'c, K = DerivedClassifier, C = Uncancelled, B = NoBreaker> {
+    settings: Settings<'c>,
+    classifier: K,
+    cancel: C,
+    breaker: B,
+}
+
+/// What is of the same type for every [`Retry`].
+struct Settings<'c> {
     name: &'static str,
     policy: Policy,
     deadline: Option<Duration>,
     unknown: Unknown,
     idempotent: bool,
+    nested: Option<Nested>,
     classes: Vec<Class>,
     context: Option<&'c mut RetryContext>,
-    classifier: K,
-    cancel: C,
     budget: Option<Shared<'c, Budget>>,
-    breaker: B,
     observer: Option<Shared<'c, dyn Observer + 'c>>,
 }
 
 impl<K, C, B: fmt::Debug> fmt::Debug for Retry<'_, K, C, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, policy, deadline, unknown, idempotent, classes, context, budget, breaker, .. } = self;
+        let Settings { name, policy, deadline, unknown, idempotent, nested, classes, context, budget, observer: _ } =
+            &self.settings;
         f.debug_struct("Retry")
             .field("name", name)
             .field("policy", policy)
             .field("deadline", deadline)
             .field("unknown", unknown)
             .field("idempotent", idempotent)
+            .field("nested", nested)
             .field("classes", classes)
             .field("context", context)
             .field("budget", budget)
-            .field("breaker", breaker)
+            .field("breaker", &self.breaker)
             .finish_non_exhaustive()
     }
 }
@@ -125,40 +133,39 @@ impl<E> Classifier<E> for fn(&E) -> Verdict {
 impl Retry<'static> {
     /// Retries by a policy. Errors are classified by their own [`Classify`]; unknown failures stop.
     pub fn new(policy: impl AsPolicy) -> Self {
-        Self {
+        let settings = Settings {
             name: "retry",
             policy: policy.policy(),
             deadline: None,
             unknown: Unknown::Stop,
             idempotent: true,
+            nested: None,
             classes: Vec::new(),
             context: None,
-            classifier: DerivedClassifier,
-            cancel: pending(),
             budget: None,
-            breaker: NoBreaker,
             observer: None,
-        }
+        };
+        Self { settings, classifier: DerivedClassifier, cancel: pending(), breaker: NoBreaker }
     }
 }
 
 impl<'c, K, C, B> Retry<'c, K, C, B> {
     /// The operation's name, for warnings. Default: `retry`.
     pub const fn name(mut self, name: &'static str) -> Self {
-        self.name = name;
+        self.settings.name = name;
         self
     }
 
     /// A limit over all attempts and waits, run time included; asked before each wait. Default: none. Zero counts as
     /// already passed: one attempt is made.
     pub const fn deadline(mut self, deadline: Duration) -> Self {
-        self.deadline = Some(deadline);
+        self.settings.deadline = Some(deadline);
         self
     }
 
     /// What an unknown failure does. Default: [`Unknown::Stop`].
     pub const fn unknown(mut self, unknown: Unknown) -> Self {
-        self.unknown = unknown;
+        self.settings.unknown = unknown;
         self
     }
 
@@ -166,7 +173,7 @@ impl<'c, K, C, B> Retry<'c, K, C, B> {
     /// then timed out or reset - is not repeated: the call ends as
     /// [`OutcomeUnknown`](crate::StopReason::OutcomeUnknown).
     pub const fn idempotent(mut self, idempotent: bool) -> Self {
-        self.idempotent = idempotent;
+        self.settings.idempotent = idempotent;
         self
     }
 
@@ -188,7 +195,7 @@ impl<'c, K, C, B> Retry<'c, K, C, B> {
     /// assert_eq!(calls, 1);
     /// ```
     pub fn class(mut self, name: &'static str, limits: ClassLimits) -> Self {
-        self.classes.push(Class::new(name, limits));
+        self.settings.classes.push(Class::new(name, limits));
         self
     }
 
@@ -198,28 +205,36 @@ impl<'c, K, C, B> Retry<'c, K, C, B> {
         'c: 'n,
     {
         let mut this: Retry<'n, K, C, B> = self;
-        this.context = Some(context);
+        this.settings.context = Some(context);
         this
     }
 
     /// Classifies errors by a function instead of their own `Classify`.
     pub fn classify<E>(self, classifier: fn(&E) -> Verdict) -> Retry<'c, fn(&E) -> Verdict, C, B> {
-        let Self { name, policy, deadline, unknown, idempotent, classes, context, cancel, budget, breaker, .. } = self;
-        let observer = self.observer;
-        Retry {
-            name,
-            policy,
-            deadline,
-            unknown,
-            idempotent,
-            classes,
-            context,
-            classifier,
-            cancel,
-            budget,
-            breaker,
-            observer,
-        }
+        let Self { settings, cancel, breaker, .. } = self;
+        Retry { settings, classifier, cancel, breaker }
+    }
+
+    /// What is done about retries inside an attempt of another retried call. Default: nothing in async calls; blocking ones
+    /// are told of always, see [`Nested`]. An outer call that is asked marks its attempts, so that inner ones see it.
+    ///
+    /// ```
+    /// use retry_runtime::{Nested, Policy, Retry, Verdict};
+    ///
+    /// let busy = |_: &()| Verdict::retryable("busy");
+    /// let quick = Policy::new().base_delay(std::time::Duration::from_millis(1));
+    /// let mut calls = 0;
+    /// let _failed = Retry::new(quick).classify(busy).run_blocking(|| {
+    ///     Retry::new(quick).nested(Nested::OuterOnly).classify(busy).run_blocking(|| {
+    ///         calls += 1;
+    ///         Err::<(), ()>(())
+    ///     })
+    /// });
+    /// assert_eq!(calls, 3, "not 9");
+    /// ```
+    pub const fn nested(mut self, nested: Nested) -> Self {
+        self.settings.nested = Some(nested);
+        self
     }
 
     /// A budget that retries live on, shared with other calls: a `&Budget` or an `Arc<Budget>`. A retry takes from it before
@@ -239,7 +254,7 @@ impl<'c, K, C, B> Retry<'c, K, C, B> {
     /// assert_eq!((calls, BUDGET.denied()), (1, 1));
     /// ```
     pub fn budget(mut self, budget: impl Into<Shared<'c, Budget>>) -> Self {
-        self.budget = Some(budget.into());
+        self.settings.budget = Some(budget.into());
         self
     }
 
@@ -272,23 +287,8 @@ impl<'c, K, C, B> Retry<'c, K, C, B> {
     /// assert!(matches!(call(), Err(E::Stopped(refused)) if refused.reason() == StopReason::BreakerOpen));
     /// ```
     pub fn breaker(self, breaker: impl Into<Shared<'c, CircuitBreaker>>) -> Retry<'c, K, C, Breaker<'c>> {
-        let Self { name, policy, deadline, unknown, idempotent, classes, context, classifier, cancel, budget, .. } =
-            self;
-        let (breaker, observer) = (Breaker(breaker.into()), self.observer);
-        Retry {
-            name,
-            policy,
-            deadline,
-            unknown,
-            idempotent,
-            classes,
-            context,
-            classifier,
-            cancel,
-            budget,
-            breaker,
-            observer,
-        }
+        let Self { settings, classifier, cancel, .. } = self;
+        Retry { settings, classifier, cancel, breaker: Breaker(breaker.into()) }
     }
 
     /// Tells an observer what the call does: a `&impl Observer`, or an `Arc` of one. The
@@ -310,7 +310,7 @@ impl<'c, K, C, B> Retry<'c, K, C, B> {
     /// assert_eq!(failed.load(Ordering::Relaxed), 1);
     /// ```
     pub fn observer(mut self, observer: impl Into<Shared<'c, dyn Observer + 'c>>) -> Self {
-        self.observer = Some(observer.into());
+        self.settings.observer = Some(observer.into());
         self
     }
 
@@ -343,28 +343,13 @@ impl<'c, K, C, B> Retry<'c, K, C, B> {
     /// # }
     /// ```
     pub fn cancel<F: IntoFuture>(self, cancel: F) -> Retry<'c, K, impl Future<Output = Cancelled>, B> {
-        let Self { name, policy, deadline, unknown, idempotent, classes, context, classifier, budget, breaker, .. } =
-            self;
+        let Self { settings, classifier, breaker, .. } = self;
         let cancel = cancel.into_future();
         let cancel = async move {
             cancel.await;
             Cancelled
         };
-        let observer = self.observer;
-        Retry {
-            name,
-            policy,
-            deadline,
-            unknown,
-            idempotent,
-            classes,
-            context,
-            classifier,
-            cancel,
-            budget,
-            breaker,
-            observer,
-        }
+        Retry { settings, classifier, cancel, breaker }
     }
 
     /// Runs the operation until it succeeds or gives up, waiting by tokio's timer.
@@ -449,24 +434,30 @@ impl<'c, K, C, B> Retry<'c, K, C, B> {
     }
 
     fn start(self) -> (Call<K>, AtRunTime<'c>, C, Shares<'c, B>) {
-        let mut site = Site::new(self.name, self.policy);
-        if let Some(deadline) = self.deadline {
+        let Self { settings, classifier, cancel, breaker } = self;
+        let Settings { name, policy, deadline, unknown, idempotent, nested, classes, context, budget, observer } =
+            settings;
+        let mut site = Site::new(name, policy);
+        if let Some(deadline) = deadline {
             site = site.deadline(deadline);
         }
-        if self.unknown == Unknown::Retry {
+        if unknown == Unknown::Retry {
             site = site.retry_unknown();
         }
-        if !self.idempotent {
+        if !idempotent {
             site = site.not_idempotent();
         }
-        let record = match (self.context, self.deadline) {
+        if nested == Some(Nested::OuterOnly) {
+            site = site.outer_only();
+        }
+        let marks = nested.is_some() || cfg!(feature = "test-util");
+        let record = match (context, deadline) {
             (Some(context), _) => AtRunTime::Context(context),
             (None, Some(_)) => AtRunTime::Timer(Timer::start_now()),
             (None, None) => AtRunTime::Nothing,
         };
-        let counts = self.classes.iter().map(|_| Cell::new(Session::new())).collect();
-        let Self { classes, classifier, cancel, budget, breaker, observer, .. } = self;
-        let call = Call { site: site.checked(), session: Session::new(), classes, counts, classifier };
+        let counts = classes.iter().map(|_| Cell::new(Session::new())).collect();
+        let call = Call { site: site.checked(), session: Session::new(), classes, counts, classifier, marks };
         (call, record, cancel, Shares { budget, breaker, observer })
     }
 }

@@ -21,6 +21,20 @@ pub enum Unknown {
     Retry,
 }
 
+/// What is done about retries inside an attempt of another retried call.
+///
+/// Attempts multiply there: three layers of 4 attempts make 64. What an attempt runs in is told by marks on its thread. A
+/// blocking attempt always leaves one; an async one where it is asked for by either word, or with the feature `test-util`.
+/// What an attempt spawns on other threads is not inside of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Nested {
+    /// It is said: one warning `nested_retry` for each place, and the depth in events.
+    Detect,
+    /// A call inside another one's attempt makes a single attempt: the outer one retries.
+    OuterOnly,
+}
+
 /// The limits of one call, beside its policy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
@@ -30,11 +44,13 @@ pub(crate) struct Limits {
     pub(crate) idempotent: bool,
     /// The whole process makes no retry.
     pub(crate) disabled: bool,
+    /// There is one attempt, whatever the policy says: another call around this one makes the others.
+    pub(crate) single: bool,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { deadline: None, unknown: Unknown::Stop, idempotent: true, disabled: false }
+        Self { deadline: None, unknown: Unknown::Stop, idempotent: true, disabled: false, single: false }
     }
 }
 
@@ -60,6 +76,8 @@ pub(crate) enum Knob {
     MaxRetries(u32),
     /// `RETRY_DISABLED`: the process makes no retry.
     Disabled,
+    /// `nested = outer_only`, in an attempt of another call.
+    OuterOnly,
     /// That of one class.
     ClassRetries {
         class: &'static str,
@@ -147,7 +165,8 @@ impl Session {
         if limits.disabled {
             return Step::Stop(Stop { reason: StopReason::Exhausted, knob: Knob::Disabled });
         }
-        if let Some(knob) = self.used_up(policy, class.as_deref()) {
+        let used_up = if limits.single { Some(Knob::OuterOnly) } else { self.used_up(policy, class.as_deref()) };
+        if let Some(knob) = used_up {
             return Step::Stop(Stop { reason: StopReason::Exhausted, knob });
         }
         let of_class = class.as_ref().map(|class| class.limits.over(policy));

@@ -89,6 +89,9 @@ impl fmt::Display for Stop {
         match self.knob {
             Knob::MaxRetries(max) => write!(f, "{}: max_retries {max} used up", self.reason),
             Knob::Disabled => write!(f, "{}: {} lets no loop retry", self.reason, crate::disabled::VARIABLE),
+            Knob::OuterOnly => {
+                write!(f, "{}: one attempt inside another call's, nested = outer_only", self.reason)
+            }
             Knob::ClassRetries { class, max } => {
                 write!(f, "{}: max_retries {max} of class `{class}` used up", self.reason)
             }

@@ -11,7 +11,8 @@ DIR holds pass/*.rs and fail/*.rs (default: beside this script). Each file's hea
   // errors: N or <=N         (fail) how many errors the compiler reports
   // no-primary-on-attribute  (fail) no error's primary span lies on the #[retry(..)] attribute
   //~ HERE on a line          (fail) the first error's primary span touches that line
-DIR may hold built/*.rs as well: they are as fail/*.rs, but refused when they are built, not when they are checked.
+DIR may hold built/*.rs as well: they are as fail/*.rs, but refused when they are built, not when they are checked; a file
+NAME.stderr beside NAME.rs is then all that the compiler says, word by word (written anew where OVERWRITE is set).
 A pass case compiles without a warning it denies, and runs to exit 0 within 20 s. Exit status 0 when every core case holds.
 CASES_DIR, when set, is a directory that is kept: what was built there is used again the next time.
 The last line reads: cases: core N/M, others N/M
@@ -161,6 +162,20 @@ def judge_fail(f, h, said, kind):
     return ""
 
 
+def judge_text(f, said):
+    """Compares all that is said with the file beside the case, if there is one."""
+    wanted = f.with_suffix(".stderr")
+    if not wanted.exists():
+        return ""
+    text = "\n".join(m["rendered"] for m in errors(said.get(f.stem, [])))
+    # where the sources lie, and at which line of ours: neither is the user's
+    text = text.replace(str(f), f.name).replace(f"{project}/", "")
+    text = re.sub(r"(--> (?:retry-runtime|retry-derive)/\S+?):\d+:\d+", r"\1", text)
+    if os.environ.get("OVERWRITE"):
+        wanted.write_text(text)
+    return "" if text == wanted.read_text() else f"does not say what {wanted.name} says:\n{text}"
+
+
 kept = os.environ.get("CASES_DIR")
 scratch = Path(kept).resolve() if kept else Path(tempfile.mkdtemp(prefix="cases-"))
 score = {"core": [0, 0], "others": [0, 0]}
@@ -176,7 +191,7 @@ for kind in ("pass", "fail", "built"):
         clippy = cargo(dir, "clippy")[0] if kind == "pass" and any("clippy::" in f.read_text() for f, _ in mine) else {}
         clippy = {k: v for k, v in clippy.items() if "clippy::" in (root / kind / (k + ".rs")).read_text()}
         for f, h in mine:
-            why = judge_pass(f, h, said, built, clippy) if kind == "pass" else judge_fail(f, h, said, kind)
+            why = judge_pass(f, h, said, built, clippy) if kind == "pass" else judge_fail(f, h, said, kind) or judge_text(f, said)
             s = score["core" if h["level"] == "core" else "others"]
             s[1] += 1
             s[0] += not why

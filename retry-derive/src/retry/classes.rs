@@ -1,9 +1,9 @@
 //! `class(NAME, ..)`: other numbers for the failures of one class.
 
 use proc_macro2::{Literal, Span, TokenStream};
-use quote::{ToTokens, quote_spanned};
+use quote::quote_spanned;
 
-use super::args::{self, mixed_at};
+use super::args::mixed_at;
 use super::expand::Target;
 use super::site::numbers;
 
@@ -26,14 +26,24 @@ impl Target<'_> {
         if classes.is_empty() {
             return (TokenStream::new(), None);
         }
-        // what the derive knows of the error's classes; of a written `impl Trait` no constant can speak
-        let named = !self.options.classify.is_set() && !args::mentions(&self.output.to_token_stream(), "impl");
-        let (mut checks, look) = if named {
+        // what the derive knows of the error's classes
+        let (mut checks, look) = if self.options.classify.is_set() {
+            (TokenStream::new(), quote_spanned!(span=> #private::classify::Found::anything))
+        } else if self.leaves_to_inference() {
+            // no constant can speak of it, but a value can
+            let look = quote_spanned! {span=>
+                {
+                    use #private::classify::AnyClass as _;
+                    #private::known_of(__retry_shape).__retry_look()
+                }
+            };
+            (TokenStream::new(), look)
+        } else {
             let known = quote_spanned!(span=> <#private::classify::Known<#returns::Error>>);
             let also = self.own_classes();
             let checks = classes.iter().map(|class| {
                 let at_name = mixed_at(class.name.span());
-                let name = &class.name;
+                let (name, private) = (&class.name, self.private_at(at_name));
                 quote_spanned! {at_name=>
                     const {
                         use #private::classify::AnyClass as _;
@@ -48,8 +58,6 @@ impl Target<'_> {
                 }
             };
             (checks.collect(), look)
-        } else {
-            (TokenStream::new(), quote_spanned!(span=> #private::classify::Found::anything))
         };
         let (set_up, list) = list(self, span, krate, private);
         let count = Literal::usize_unsuffixed(classes.len());

@@ -7,7 +7,7 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::Attribute;
 
-use super::model::{Backoff, Count, Jitter, Numbers, Options};
+use super::model::{Backoff, Count, Jitter, Nested, Numbers, Options};
 use crate::slot::Slot;
 use crate::value::Known;
 
@@ -59,6 +59,9 @@ fn text(options: &Options) -> String {
     }
     if options.idempotent.get() == Some(&false) {
         text.push_str("\n A failure that may have done the work all the same is not repeated.");
+    }
+    if options.nested.get() == Some(&Nested::OuterOnly) {
+        text.push_str("\n One attempt where it is called in an attempt of another retried call.");
     }
     if let Some(cancel) = options.cancel.get() {
         let _ = write!(text, "\n Ends at once when `{}` completes.", cancel.to_token_stream());

@@ -28,6 +28,7 @@ use super::cancel;
 use super::epilogue;
 use super::limits;
 use super::model::Options;
+use super::nested;
 use super::observer;
 use super::patterns;
 use super::site::site;
@@ -106,6 +107,12 @@ impl Target<'_> {
         self.options.dead_letter.get().is_some_and(|letter| letter.sink.is_set())
     }
 
+    /// Whether a part of the return type has no name: a written `impl Trait`, or `_` in `retrying!`.
+    pub(super) fn leaves_to_inference(&self) -> bool {
+        let output = self.output.to_token_stream();
+        args::mentions(&output, "impl") || args::mentions(&output, "_")
+    }
+
     fn is_limited(&self) -> bool {
         self.options.attempt_timeout.is_set()
     }
@@ -137,6 +144,11 @@ impl Target<'_> {
         };
         let at = if self.shares() { quote_spanned!(span=> #at.guards(&__retry_guards)) } else { at };
         let classify = match self.options.classify.get() {
+            // nothing would tell what a `_` in a type of its own is: the shape knows it
+            Some(path) if self.leaves_to_inference() => {
+                let at_path = mixed_at(first_span(path));
+                quote_spanned!(at_path=> #private::classifier_of(#shape, #path))
+            }
             // bound to its type first, so that a wrong one is an error about its signature
             Some(path) => {
                 let at_path = mixed_at(first_span(path));
@@ -294,11 +306,13 @@ fn attempts(target: &Target<'_>, names: &Names) -> TokenStream {
     let wait = limits::around_wait(target, names, wait(target, names, &cancelled));
     let admit = limits::before(target, names);
     let before = cancel::before(target, names, &cancelled);
+    let told = nested::before(target, names);
     let attempt = attempt(target, names, &cancelled);
     quote_spanned! {*span=>
         loop {
             #before
             #admit
+            #told
             #private::Recorder::attempt(#record_mut);
             #note
             let __retry_wait = {
@@ -328,11 +342,13 @@ fn attempt(target: &Target<'_>, names: &Names, cancelled: &TokenStream) -> Token
         } else {
             quote_spanned!(place=> (#body)())
         };
+        let run = nested::blocking(names, &run);
         return quote_spanned!(*span=> let __retry_out: #body_type = #run;);
     }
     let future = quote_spanned!(place=> async #body);
     let limited = target.is_limited();
-    if !limited && !target.options.cancel.is_set() && !target.is_guarded() {
+    if !limited && !target.options.cancel.is_set() && !target.is_guarded() && !target.options.nested.is_set() {
+        let future = nested::awaited(names, future);
         return quote_spanned!(*span=> let __retry_out: #body_type = #future.await;);
     }
     let mut out = quote_spanned!(*span=> #body_type);
@@ -359,6 +375,7 @@ fn attempt(target: &Target<'_>, names: &Names, cancelled: &TokenStream) -> Token
             )
         };
     }
+    let poll = nested::polled(target, names, poll);
     let run = cancel::beside(target, names, &set_up, &poll, cancelled);
     quote_spanned! {*span=>
         #limit
@@ -441,9 +458,9 @@ fn decision(target: &Target<'_>, names: &Names) -> TokenStream {
 }
 
 fn wait(target: &Target<'_>, names: &Names, cancelled: &TokenStream) -> TokenStream {
-    let Names { span, private, .. } = names;
+    let Names { span, private, site, .. } = names;
     if !target.asynchronous {
-        return quote_spanned!(*span=> #private::sleep_blocking(__retry_wait););
+        return quote_spanned!(*span=> #private::sleep_blocking(#site, __retry_wait););
     }
     let sleep = sleep(target, names, "__retry_wait");
     let at_sleep = target.options.sleep.get().map_or(*span, |path| mixed_at(first_span(path)));

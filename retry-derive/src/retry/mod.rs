@@ -13,6 +13,7 @@ mod expand;
 mod fallback;
 mod limits;
 mod model;
+mod nested;
 mod observer;
 mod parse;
 mod patterns;

@@ -33,6 +33,7 @@ pub(crate) struct Options {
     pub(crate) classify: Slot<ExprPath>,
     pub(crate) unknown: Slot<Unknown>,
     pub(crate) idempotent: Slot<bool>,
+    pub(crate) nested: Slot<Nested>,
     pub(crate) policy: Slot<Expr>,
     pub(crate) budget: Slot<Expr>,
     pub(crate) breaker: Slot<Expr>,
@@ -143,6 +144,13 @@ pub(crate) enum Jitter {
 pub(crate) enum Unknown {
     Stop,
     Retry,
+}
+
+/// What is done about loops in loops.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Nested {
+    Detect,
+    OuterOnly,
 }
 
 /// One pattern with its guard.

@@ -5,7 +5,7 @@ use quote::{ToTokens, quote_spanned};
 
 use super::args::mixed_at;
 use super::expand::Target;
-use super::model::{Backoff, Count, Jitter, Numbers, Unknown, bound_name};
+use super::model::{Backoff, Count, Jitter, Nested, Numbers, Unknown, bound_name};
 use crate::value::{Known, duration_tokens, first_span};
 
 /// A constant where every setting is a literal, else built by each call.
@@ -38,6 +38,9 @@ pub(super) fn site(
     }
     if options.idempotent.get() == Some(&false) {
         site = quote_spanned!(span=> #site.not_idempotent());
+    }
+    if options.nested.get() == Some(&Nested::OuterOnly) {
+        site = quote_spanned!(span=> #site.outer_only());
     }
     if literal {
         (TokenStream::new(), quote_spanned!(span=> const { &#site }))

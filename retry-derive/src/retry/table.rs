@@ -58,6 +58,7 @@ pub(crate) const KEYS: &[Key] = &[
     value("classify", "classify = path::to::function"),
     value("unknown", "unknown = retry"),
     value("idempotent", "idempotent = false"),
+    value("nested", "nested = detect"),
     value("policy", "policy = &POLICY"),
     value("budget", "budget = &BUDGET"),
     value("breaker", "breaker = &BREAKER"),
@@ -126,4 +127,37 @@ pub(crate) fn key(name: &str) -> Option<&'static Key> {
 /// The names, for messages.
 pub(crate) fn names() -> Vec<&'static str> {
     KEYS.iter().map(|key| key.name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of each option the docs say the meaning, the default and the example of the messages; and of no other one.
+    #[test]
+    fn the_docs_are_about_these_options() {
+        let (_, docs) = include_str!("../lib.rs").split_once("/// | key | meaning | default | example |\n").unwrap();
+        let rows = docs.lines().skip(1).map_while(|line| line.strip_prefix("/// | ")?.strip_suffix(" |"));
+        let rows: Vec<Vec<&str>> = rows.map(|row| row.split(" | ").collect()).collect();
+        let documented: Vec<&str> = rows.iter().map(|row| row[0]).collect();
+        assert_eq!(documented, KEYS.iter().map(|key| format!("`{}`", key.name)).collect::<Vec<_>>());
+        for (row, key) in rows.iter().zip(KEYS) {
+            let [name, meaning, default, example] = row[..] else { panic!("{row:?}") };
+            assert!(!meaning.is_empty() && !default.is_empty(), "{name}");
+            assert_eq!(example, format!("`{}`", key.example));
+            // what cannot stand everywhere says so
+            assert_eq!(meaning.contains("(async)"), key.async_only, "{name}: {meaning}");
+            assert_eq!(meaning.contains("arguments"), key.arguments, "{name}: {meaning}");
+            // the parts of a group are named
+            let parts = match key.name {
+                "dead_letter" => DEAD_LETTER,
+                "ledger" => LEDGER,
+                _ => &[],
+            };
+            assert!(parts.iter().all(|part| meaning.contains(&format!("`{part}`"))), "{name}: {meaning}");
+        }
+        // the keys that `policy` stands for, and that `class(..)` takes
+        let first: Vec<&str> = KEYS.iter().take(NUMBERS.len()).map(|key| key.name).collect();
+        assert_eq!(first, NUMBERS);
+    }
 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use super::Classifier;
 use super::limits::{Breaks, Shares};
 use crate::__private::{
-    At, Class, Classes, Guards, Observed, Recorder, Said, Session, Site, failed, sleep_blocking, succeeded_sharing,
-    yield_once,
+    At, Class, Classes, Guards, Observed, Recorder, Said, Session, Site, failed, is_nested, mark, nested,
+    sleep_blocking, succeeded_sharing, yield_once,
 };
 use crate::refused::Refused;
 
@@ -28,6 +28,8 @@ pub(super) struct Call<K> {
     pub(super) classes: Vec<Class>,
     pub(super) counts: Vec<Cell<Session>>,
     pub(super) classifier: K,
+    /// Whether the attempts of an async call are marked.
+    pub(super) marks: bool,
 }
 
 impl<K> Call<K> {
@@ -62,9 +64,13 @@ impl<K> Call<K> {
             if let Some(refused) = guards.refused(record).and_then(&refuse) {
                 return Ended::Refused(refused);
             }
+            self.tell_if_nested(self.marks);
             record.attempt();
             let wait = {
-                let outcome = match first_of(cancel.as_mut(), pin!(operation())).await {
+                let marked = Marked(self.marks.then_some(&self.site));
+                let mut attempt = pin!(marked.run(&mut operation));
+                let attempt = pin!(poll_fn(|cx| marked.run(|| attempt.as_mut().poll(cx))));
+                let outcome = match first_of(cancel.as_mut(), attempt).await {
                     Ok(outcome) => outcome,
                     Err(with) => return Ended::Cancelled(with),
                 };
@@ -103,17 +109,24 @@ impl<K> Call<K> {
             if let Some(refused) = guards.refused(record).and_then(&refuse) {
                 return Err(refused);
             }
+            self.tell_if_nested(true);
             record.attempt();
             let wait = {
-                let outcome = operation();
+                let outcome = Marked(Some(&self.site)).run(&mut operation);
                 match self.next(record, guards, &outcome) {
                     Some(wait) => wait,
                     None => return Ok(outcome),
                 }
             };
             let taken = guards.taken();
-            sleep_blocking(wait);
+            sleep_blocking(&self.site, wait);
             guards.waited(taken);
+        }
+    }
+
+    fn tell_if_nested(&self, asked: bool) {
+        if asked && is_nested() {
+            nested(&at(&self.site, &self.classes, &self.counts));
         }
     }
 
@@ -126,6 +139,17 @@ impl<K> Call<K> {
         let (verdict, text) = (self.classifier.verdict(), self.classifier.text());
         let at = at(&self.site, &self.classes, &self.counts).guards(guards);
         failed(&at, &mut self.session, record, error, verdict, text, Said::Nothing)
+    }
+}
+
+/// Marks this thread while a part of an attempt runs, where that is asked for.
+#[derive(Clone, Copy)]
+struct Marked<'a>(Option<&'a Site>);
+
+impl Marked<'_> {
+    fn run<T>(self, part: impl FnOnce() -> T) -> T {
+        let _until_then = self.0.map(mark);
+        part()
     }
 }
 

@@ -21,6 +21,9 @@ pub struct Event<'a> {
     pub attempt: u32,
     /// At most so many are made, the fallback not counted; `None`: as many as it takes.
     pub max_attempts: Option<u64>,
+    /// In how many attempts of other retried calls, one in another, the call was made, as far as those are marked: see
+    /// [`Nested`](crate::Nested). 0 outside of all.
+    pub depth: u32,
     /// The class of the last failed attempt; `None` when none has failed.
     pub class: Option<&'static str>,
     /// The code of the last failed attempt, where it carries one.
@@ -257,6 +260,7 @@ mod tests {
             call: 1,
             attempt: 2,
             max_attempts: Some(3),
+            depth: 0,
             class: Some("timeout"),
             code: None,
             elapsed: Duration::from_micros(1_234_567),

@@ -12,6 +12,7 @@ use crate::__private::text::MakeText;
 use crate::__private::watch::Facts;
 use crate::disabled::retries_are_disabled;
 use crate::engine::{Knob, Limits, Session, Step, Stop};
+use crate::nest;
 use crate::observe::Notice;
 use crate::policy::{Policy, Retries};
 use crate::random;
@@ -62,8 +63,22 @@ impl<'a> At<'a> {
         let of_classes = self.classes.iter().flat_map(Classes::retries);
         let all = of_classes.chain([self.policy.retries()]).map(Retries::attempts);
         let max_attempts = all.reduce(|most, attempts| Some(most?.max(attempts?))).flatten();
-        let max_attempts = if retries_are_disabled() { Some(1) } else { max_attempts };
-        Facts { operation: self.site.name(), max_attempts }
+        let max_attempts = if self.is_single() || retries_are_disabled() { Some(1) } else { max_attempts };
+        Facts { operation: self.site.name(), max_attempts, depth: nest::around().depth }
+    }
+
+    pub(crate) const fn operation(&self) -> &'static str {
+        self.site.name()
+    }
+
+    /// Whether there may be a second attempt, by the settings alone.
+    pub(crate) fn retries(&self) -> bool {
+        !retries_are_disabled() && (self.classes.is_some() || self.policy.retries() != Retries::Limited(0))
+    }
+
+    /// Whether this call leaves retries to the one around it.
+    pub(crate) fn is_single(&self) -> bool {
+        self.site.is_single()
     }
 
     /// What the breaker hears of a failed attempt.
@@ -193,7 +208,7 @@ fn decide<R: Recorder>(at: &At<'_>, session: &mut Session, record: &mut R, verdi
     });
     let class = own.as_mut().map(|(class, _)| class);
     let elapsed = &mut || record.elapsed();
-    let limits = Limits { disabled: retries_are_disabled(), ..at.site.limits() };
+    let limits = Limits { disabled: retries_are_disabled(), single: at.is_single(), ..at.site.limits() };
     let step = session.judge(at.policy, limits, verdict, class, elapsed, &mut random::next_u64);
     if let Some((class, count)) = own {
         count.set(class.counted);

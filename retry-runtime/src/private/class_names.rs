@@ -59,6 +59,8 @@ impl<E: ClassNames + ?Sized> Known<E> {
 }
 
 impl<E: ?Sized> Known<E> {
+    pub(crate) const NEW: Self = Self(PhantomData);
+
     /// The type that a field has.
     pub const fn of<S: ?Sized>(_: fn(&S) -> &E) -> Self {
         Self(PhantomData)

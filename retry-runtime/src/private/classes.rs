@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::__private::classify::Found;
 use crate::engine::{OfClass, Session};
-use crate::observe::warn_once;
+use crate::observe::{Notice, warn_once};
 use crate::policy::{ClassLimits, Policy, Retries};
 
 /// One `class(NAME, ..)`.
@@ -80,7 +80,7 @@ impl<'a> Classes<'a> {
         }
         for class in self.list {
             if let Err(error) = class.limits.over(policy).validate() {
-                warn_once("misconfigured", site, &format!("class `{}`: {error}", class.name));
+                warn_once("misconfigured", site, || format!("class `{}`: {error}", class.name));
             }
         }
         let mut found = Found::new();
@@ -93,7 +93,7 @@ impl<'a> Classes<'a> {
                     class.name,
                     names.join(", ")
                 );
-                warn_once("unknown_class", site, &message);
+                Notice::warning("unknown_class", site, message).say();
             }
         }
     }

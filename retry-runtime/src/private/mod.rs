@@ -11,6 +11,9 @@ mod fallback;
 mod guards;
 mod ledger;
 mod letter;
+#[cfg(feature = "test-util")]
+mod marked;
+mod nested;
 mod record;
 mod returns;
 mod site;
@@ -27,11 +30,16 @@ pub use fallback::{fallback_begins, fallback_failed, fallback_succeeded, falls_b
 pub use guards::{AsBreaker, AsBudget, Guarding, Guards, as_breaker, as_budget, succeeded_sharing};
 pub use ledger::{Entry, ledger_begin, ledger_end, ledger_ended, ledger_entry, ledger_key, ledger_wait};
 pub use letter::{job_id, model, park, parked, payload, wait_for};
+#[cfg(feature = "test-util")]
+pub use marked::{Marked, attempt};
+#[cfg(not(feature = "test-util"))]
+pub use nested::attempt;
+pub use nested::{is_nested, mark, nested, poll_marked};
 pub(crate) use record::AtRunTime;
 pub use record::{Always, Context, NewRecorder, Recorder, Remember, Timer, Wanted, context_mut, context_ref};
 pub use returns::{
-    ByType, Fails, Fresh, Own, Report, Returns, Shape, classifier, end, error_of, error_type, failure, finish, leave,
-    leave_broken, leave_cancelled, leave_limited, light, refuse, timed, value_of,
+    ByType, Fails, Fresh, Own, Report, Returns, Shape, classifier, classifier_of, end, error_of, error_type, failure,
+    finish, known_of, leave, leave_broken, leave_cancelled, leave_limited, light, refuse, timed, value_of,
 };
 pub use site::{AsPolicy, Site};
 pub use stand_in::{FromBroken, FromCancelled, FromElapsed, FromRefused};
@@ -40,6 +48,7 @@ pub use wait::{Timed, is_zero, poll_limited, sleep, sleep_blocking, yield_once};
 pub use watch::{Ambient, Facts, News, Observed, Watch, Watched, as_observer, parking};
 
 pub use crate::engine::Session;
+pub use crate::nest::Mark;
 
 // generated code must not depend on what these names mean where it stands
 pub use core::option::Option;

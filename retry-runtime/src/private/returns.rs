@@ -11,6 +11,7 @@ use std::any::type_name;
 use std::fmt;
 use std::marker::PhantomData;
 
+use crate::__private::class_names::Known;
 use crate::__private::record::{NewRecorder, Recorder, Timer};
 use crate::__private::stand_in::{FromBroken, FromCancelled, FromElapsed, FromRefused};
 use crate::classify::Classify;
@@ -263,6 +264,18 @@ where
     R: Returns<ByType, Error: Classify>,
 {
     Classify::classify
+}
+
+/// The classifier that `classify = path` names.
+#[inline]
+pub fn classifier_of<R: Returns<M>, M>(_: Shape<R, M>, path: fn(&R::Error) -> Verdict) -> fn(&R::Error) -> Verdict {
+    path
+}
+
+/// What the derive knows of the body's error.
+#[inline]
+pub const fn known_of<R: Returns<M>, M>(_: Shape<R, M>) -> Known<R::Error> {
+    Known::NEW
 }
 
 /// The error of an attempt's outcome.

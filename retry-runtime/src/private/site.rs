@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use crate::engine::{Limits, Unknown};
+use crate::nest;
 use crate::observe::warn_once;
 use crate::policy::Policy;
 
@@ -16,12 +17,21 @@ pub struct Site {
     attempt_timeout: Option<Duration>,
     unknown: Unknown,
     idempotent: bool,
+    outer_only: bool,
 }
 
 impl Site {
     #[inline]
     pub const fn new(name: &'static str, policy: Policy) -> Self {
-        Self { name, policy, deadline: None, attempt_timeout: None, unknown: Unknown::Stop, idempotent: true }
+        Self {
+            name,
+            policy,
+            deadline: None,
+            attempt_timeout: None,
+            unknown: Unknown::Stop,
+            idempotent: true,
+            outer_only: false,
+        }
     }
 
     #[inline]
@@ -52,12 +62,19 @@ impl Site {
         self
     }
 
+    #[inline]
+    #[must_use]
+    pub const fn outer_only(mut self) -> Self {
+        self.outer_only = true;
+        self
+    }
+
     /// For settings that are not literals: says once per site which of them contradict each other.
     #[must_use]
     pub fn checked(self) -> Self {
         let complaint = self.policy.validate().err().map(|error| error.to_string()).or_else(|| self.limits_complaint());
         if let Some(complaint) = complaint {
-            warn_once("misconfigured", self.name, &complaint);
+            warn_once("misconfigured", self.name, || complaint);
         }
         self
     }
@@ -84,7 +101,12 @@ impl Site {
 
     pub(crate) const fn limits(&self) -> Limits {
         let Self { deadline, unknown, idempotent, .. } = *self;
-        Limits { deadline, unknown, idempotent, disabled: false }
+        Limits { deadline, unknown, idempotent, disabled: false, single: false }
+    }
+
+    /// Whether a call makes a single attempt, since it is made in an attempt of another one.
+    pub(crate) fn is_single(&self) -> bool {
+        self.outer_only && nest::around().depth > 0
     }
 
     pub(crate) const fn timeouts(&self) -> (Option<Duration>, Option<Duration>) {

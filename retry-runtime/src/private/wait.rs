@@ -2,9 +2,17 @@
 
 use std::future::Future;
 use std::pin::Pin;
+#[cfg(feature = "tokio")]
+use std::task::Waker;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+#[cfg(feature = "tokio")]
+use tokio::task::coop::poll_proceed;
+
+use crate::__private::site::Site;
+#[cfg(feature = "tokio")]
+use crate::observe::warn_once;
 use crate::refused::Elapsed;
 
 /// Whether there is a default timer for async functions.
@@ -67,7 +75,11 @@ impl Future for YieldOnce {
 /// The blocking twin.
 #[cold]
 #[inline(never)]
-pub fn sleep_blocking(wait: Duration) {
+pub fn sleep_blocking(site: &Site, wait: Duration) {
+    #[cfg(feature = "tokio")]
+    tell_of_stalling(site, wait);
+    #[cfg(not(feature = "tokio"))]
+    let _its_name_is_for_tokio = site;
     #[cfg(feature = "test-util")]
     if crate::testing::virtual_wait(wait) {
         return;
@@ -77,6 +89,41 @@ pub fn sleep_blocking(wait: Duration) {
     } else {
         std::thread::sleep(wait);
     }
+}
+
+/// 10.2: a thread that runs tasks of a tokio runtime runs none of them while this call waits on it.
+#[cfg(feature = "tokio")]
+fn tell_of_stalling(site: &Site, wait: Duration) {
+    if !wait.is_zero() && runs_tasks() {
+        warn_once("worker_stalled", site.name(), || {
+            format!(
+                "this blocking call waits {wait:?} on a thread that runs tasks of a tokio runtime, none of which goes on \
+                 meanwhile; make it `async`, or call it in `tokio::task::spawn_blocking`"
+            )
+        });
+    }
+}
+
+/// Whether a task is being polled on this thread. Threads for blocking work belong to a runtime too, and may wait; what
+/// tells them apart is that a task has a number of steps before it must yield. Takes them all, and gives them back.
+#[cfg(feature = "tokio")]
+fn runs_tasks() -> bool {
+    /// More than a task ever has.
+    const STEPS: u32 = 1 << 10;
+
+    if tokio::runtime::Handle::try_current().is_err() {
+        return false;
+    }
+    let mut cx = Context::from_waker(Waker::noop());
+    // dropped at the end, the first one gives back all
+    let Poll::Ready(_first) = poll_proceed(&mut cx) else { return true };
+    (0..STEPS).any(|_| match poll_proceed(&mut cx) {
+        Poll::Ready(step) => {
+            step.made_progress();
+            false
+        }
+        Poll::Pending => true,
+    })
 }
 
 /// Polls an attempt, then its timer: an attempt that is ready is never thrown away.

@@ -6,7 +6,7 @@ use syn::{Expr, ExprPath, Ident, Lit};
 use super::{bind_known, report, single_ident, until_comma};
 use crate::diag::Diag;
 use crate::names::nearest;
-use crate::retry::model::{Backoff, Binding, Count, Jitter, Numbers, Options, Unknown};
+use crate::retry::model::{Backoff, Binding, Count, Jitter, Nested, Numbers, Options, Unknown};
 use crate::retry::table;
 use crate::value::{self, Known};
 
@@ -49,6 +49,20 @@ pub(super) fn set(diag: &Diag, options: &mut Options, key: &Ident, input: ParseS
                 _ => {
                     diag.error(&expr, "`idempotent` is `true` or `false`")
                         .help("`false`: a failure that may have done the work all the same is not repeated");
+                }
+            }
+        }
+        "nested" => {
+            const WORDS: &[&str] = &["detect", "outer_only"];
+            let expr = report(diag, input.parse::<Expr>())?;
+            match single_ident(&expr).map(|word| word.to_string()).as_deref() {
+                _ if in_quotes(diag, "nested", WORDS, &expr) => {}
+                Some("detect") => options.nested.set(diag, key, Nested::Detect),
+                Some("outer_only") => options.nested.set(diag, key, Nested::OuterOnly),
+                _ => {
+                    diag.error(&expr, "`nested` is `detect` or `outer_only`").help(
+                        "`outer_only`: inside an attempt of another retried call this one makes a single attempt",
+                    );
                 }
             }
         }

@@ -173,6 +173,7 @@ impl<'o> Watching<'o> {
             call: self.number,
             attempt: self.attempt,
             max_attempts: self.facts.max_attempts,
+            depth: self.facts.depth,
             class: self.failure.map(|(class, _)| class),
             code: self.failure.and_then(|(_, code)| code),
             elapsed: clock::monotonic().saturating_duration_since(self.started),

@@ -24,6 +24,7 @@ use crate::verdict::Verdict;
 pub struct Facts {
     pub(crate) operation: &'static str,
     pub(crate) max_attempts: Option<u64>,
+    pub(crate) depth: u32,
 }
 
 /// Whoever watches a call.

@@ -5,7 +5,6 @@ use retry_runtime::{Classify, retry};
 struct Busy;
 
 #[retry(
-    nested = detect,
     dead_letter(sink = dlq, journal),
 )]
 async fn f(dlq: &Dlq) -> Result<u32, Busy> {

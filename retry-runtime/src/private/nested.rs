@@ -1,0 +1,51 @@
+//! Retried calls inside each other's attempts.
+
+use std::task::Poll;
+
+use crate::__private::call::At;
+use crate::__private::site::Site;
+use crate::nest::{Mark, around};
+use crate::observe::warn_once;
+
+/// Whether this call is made in an attempt of another one.
+#[inline]
+pub fn is_nested() -> bool {
+    around().depth > 0
+}
+
+/// It is: said once per site, unless it makes a single attempt there.
+#[cold]
+#[inline(never)]
+pub fn nested(at: &At<'_>) {
+    if at.is_single() || !at.retries() {
+        return;
+    }
+    warn_once("nested_retry", at.operation(), || {
+        let around = around();
+        format!(
+            "this call retries inside an attempt of `{}` (depth {}), so that their attempts multiply; give one of them \
+             `max_retries = 0`, or this one `nested = outer_only`",
+            around.operation, around.depth
+        )
+    });
+}
+
+/// Marks this thread while an attempt runs: until what is returned is dropped.
+#[inline]
+pub fn mark(site: &Site) -> Mark {
+    Mark::new(site.name())
+}
+
+/// Marks this thread while an attempt is polled.
+#[inline]
+pub fn poll_marked<T>(site: &Site, poll: impl FnOnce() -> Poll<T>) -> Poll<T> {
+    let _until_polled = mark(site);
+    poll()
+}
+
+/// An attempt as it is: there is `test-util` for one crate of a build, and not for this one.
+#[cfg(not(feature = "test-util"))]
+#[inline]
+pub fn attempt<N, F>(_operation: N, attempt: F) -> F {
+    attempt
+}

@@ -1,0 +1,453 @@
+//! `nested`: loops inside loops are told of or make a single attempt, through every face; and blocking waits where tasks run.
+#![allow(clippy::unwrap_used, clippy::panic)] // a helper of a test fails as a test does
+#![allow(clippy::items_after_statements)] // a function stands where it is tried
+
+use std::cell::Cell;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::{Pin, pin};
+use std::sync::{Mutex, OnceLock};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use retry_runtime::observe::{Level, Notice, set_listener};
+use retry_runtime::testing::VirtualWaits;
+use retry_runtime::{Classify, Elapsed, GaveUp, Nested, Policy, Refused, Retry, StopReason, retry, retrying};
+
+#[derive(Debug, PartialEq, thiserror::Error, Classify)]
+enum E {
+    #[error("busy")]
+    #[classify(retryable)]
+    Busy,
+    #[error("refused")]
+    #[classify(permanent)]
+    Refused,
+}
+
+impl From<Refused> for E {
+    fn from(_: Refused) -> Self {
+        Self::Refused
+    }
+}
+
+impl From<Elapsed> for E {
+    fn from(_: Elapsed) -> Self {
+        Self::Refused
+    }
+}
+
+/// Every notice of this process. The tests run at one time: each looks for its own operations.
+static HEARD: Mutex<Vec<Notice>> = Mutex::new(Vec::new());
+
+fn listen() {
+    static LISTENS: OnceLock<bool> = OnceLock::new();
+    assert!(LISTENS.get_or_init(|| set_listener(|notice| HEARD.lock().unwrap().push(notice.clone()))));
+}
+
+/// The messages of one notice about one operation.
+fn heard(name: &str, operation: &str) -> Vec<String> {
+    let heard = HEARD.lock().unwrap();
+    let about = heard.iter().filter(|notice| notice.name == name && notice.operation == operation);
+    about.inspect(|notice| assert_eq!(notice.level, Level::Warning)).map(|notice| notice.message.clone()).collect()
+}
+
+fn busy(calls: &Cell<u32>) -> Result<u32, E> {
+    calls.set(calls.get() + 1);
+    Err(E::Busy)
+}
+
+/// Runs on a paused clock.
+fn paused<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(future)
+}
+
+/// A body that is called in each attempt.
+type Body<'a> = &'a dyn Fn() -> Result<u32, E>;
+/// A call of three attempts: its body may be another call.
+type Face = fn(Body<'_>) -> Result<u32, E>;
+
+/// Calls that look whether they are inside, and those that make a single attempt there.
+type Faces = [(&'static str, Face, Face)];
+
+/// Everything async runs on a runtime of its own, whatever it is called in: the marks are on the thread.
+fn apart<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    let mut cx = Context::from_waker(Waker::noop());
+    loop {
+        if let Poll::Ready(out) = future.as_mut().poll(&mut cx) {
+            return out;
+        }
+    }
+}
+
+/// A wait of no time.
+async fn at_once(_: Duration) {}
+
+/// A wait without an end.
+async fn never(_: Duration) {
+    std::future::pending().await
+}
+
+const QUICK: Policy = Policy::new();
+
+const FACES: &Faces = &[
+    (
+        "attribute",
+        |body| {
+            #[retry(name = "attribute", nested = detect, sleep = at_once)]
+            async fn call(body: Body<'_>) -> Result<u32, E> {
+                body()
+            }
+            apart(call(body))
+        },
+        |body| {
+            #[retry(name = "attribute, outer only", nested = outer_only, sleep = at_once)]
+            async fn call(body: Body<'_>) -> Result<u32, E> {
+                body()
+            }
+            apart(call(body))
+        },
+    ),
+    (
+        "attribute, limited",
+        |body| {
+            #[retry(name = "attribute, limited", nested = detect, sleep = at_once, attempt_timeout = "1m", cancel = std::future::pending::<()>())]
+            async fn call(body: Body<'_>) -> Result<u32, E> {
+                body()
+            }
+            apart(call(body))
+        },
+        |body| {
+            #[retry(name = "attribute, limited, outer only", nested = outer_only, sleep = at_once, attempt_timeout = "1m", cancel = std::future::pending::<()>())]
+            async fn call(body: Body<'_>) -> Result<u32, E> {
+                body()
+            }
+            apart(call(body))
+        },
+    ),
+    (
+        "attribute, blocking",
+        |body| {
+            #[retry(name = "attribute, blocking")]
+            fn call(body: Body<'_>) -> Result<u32, E> {
+                body()
+            }
+            call(body)
+        },
+        |body| {
+            #[retry(name = "attribute, blocking, outer only", nested = outer_only)]
+            fn call(body: Body<'_>) -> Result<u32, E> {
+                body()
+            }
+            call(body)
+        },
+    ),
+    (
+        "retrying!",
+        |body| {
+            apart(async {
+                retrying!(name = "retrying!", nested = detect, sleep = at_once; async -> Result<u32, E> { body() })
+            })
+        },
+        |body| {
+            apart(async {
+                retrying!(name = "retrying!, outer only", nested = outer_only, sleep = at_once; async -> Result<u32, E> { body() })
+            })
+        },
+    ),
+    (
+        "retrying!, blocking",
+        |body| retrying!(name = "retrying!, blocking"; -> Result<u32, E> { body() }),
+        |body| retrying!(name = "retrying!, blocking, outer only", nested = outer_only; -> Result<u32, E> { body() }),
+    ),
+    (
+        "builder",
+        |body| {
+            let retry = Retry::new(QUICK).name("builder").nested(Nested::Detect);
+            apart(retry.run_with(at_once, || async { body() }))
+        },
+        |body| {
+            let retry = Retry::new(QUICK).name("builder, outer only").nested(Nested::OuterOnly);
+            apart(retry.run_with(at_once, || async { body() }))
+        },
+    ),
+    (
+        "builder, blocking",
+        |body| Retry::new(QUICK).name("builder, blocking").run_blocking(body),
+        |body| Retry::new(QUICK).name("builder, blocking, outer only").nested(Nested::OuterOnly).run_blocking(body),
+    ),
+];
+
+// 10.1: every face in every face
+#[test]
+fn attempts_multiply_and_with_outer_only_they_do_not() {
+    listen();
+    let _waits = VirtualWaits::start();
+    for (outer_name, outer, outer_only) in FACES {
+        for (inner_name, inner, single) in FACES {
+            let calls = Cell::new(0);
+            assert_eq!(outer(&|| inner(&|| busy(&calls))), Err(E::Busy));
+            assert_eq!(calls.replace(0), 9, "{inner_name} in {outer_name}");
+            assert_eq!(outer(&|| single(&|| busy(&calls))), Err(E::Busy));
+            assert_eq!(calls.replace(0), 3, "{inner_name}, outer only, in {outer_name}");
+            // the word of the outer one is about a call around that
+            assert_eq!(outer_only(&|| single(&|| busy(&calls))), Err(E::Busy));
+            assert_eq!(calls.get(), 3, "{inner_name} in {outer_name}, both outer only");
+        }
+    }
+    for (name, ..) in FACES {
+        // 10.1: one warning per site
+        let said = heard("nested_retry", name);
+        assert_eq!(said.len(), 1, "{name}: {said:?}");
+        let start = "this call retries inside an attempt of `attribute` (depth 1), so that their attempts multiply";
+        assert!(said.iter().all(|said| said.starts_with(start)), "{said:?}");
+        assert_eq!(heard("nested_retry", &format!("{name}, outer only")), [""; 0], "it does not multiply them");
+    }
+}
+
+// 10.1: what is not inside of an attempt is not nested: beside it, after it, in a fallback, after a panic
+#[test]
+fn a_mark_ends_with_its_attempt() {
+    listen();
+    let _waits = VirtualWaits::start();
+    for (name, outer, _) in FACES {
+        let calls = Cell::new(0);
+        let (_, _, single) = FACES[2];
+        assert_eq!(outer(&|| Ok(1)), Ok(1));
+        assert_eq!(single(&|| busy(&calls)), Err(E::Busy));
+        assert_eq!(calls.replace(0), 3, "after {name}");
+        let end = catch_unwind(AssertUnwindSafe(|| outer(&|| resume_unwind(Box::new("the body panicked")))));
+        assert!(end.is_err());
+        assert_eq!(single(&|| busy(&calls)), Err(E::Busy));
+        assert_eq!(calls.get(), 3, "after a panic in {name}");
+    }
+    #[retry(name = "second route", nested = outer_only)]
+    fn second(calls: &Cell<u32>) -> Result<u32, E> {
+        busy(calls)
+    }
+    #[retry(name = "with a fallback", max_retries = 0, fallback = second(calls))]
+    fn falls_back(calls: &Cell<u32>) -> Result<u32, E> {
+        Err(E::Busy)
+    }
+    let calls = Cell::new(0);
+    assert_eq!(falls_back(&calls), Err(E::Busy));
+    assert_eq!(calls.get(), 3, "a fallback runs once");
+}
+
+// 10.1: an async attempt is marked in each poll and at no other time
+#[test]
+fn an_attempt_that_waits_leaves_its_thread_alone() {
+    #[retry(name = "waits", nested = detect, sleep = never)]
+    async fn waits(gate: &Gate) -> Result<u32, E> {
+        gate.pass().await;
+        single(&Cell::new(0))
+    }
+    #[retry(name = "waits, limited", nested = detect, attempt_timeout = "1m", sleep = never)]
+    async fn limited(gate: &Gate) -> Result<u32, E> {
+        gate.pass().await;
+        single(&Cell::new(0))
+    }
+    #[retry(name = "beside", nested = outer_only)]
+    fn single(calls: &Cell<u32>) -> Result<u32, E> {
+        busy(calls).map_err(|_| if calls.get() == 1 { E::Busy } else { E::Refused })
+    }
+    /// Lets nobody pass before it is opened.
+    #[derive(Default)]
+    struct Gate(Cell<bool>);
+    impl Gate {
+        async fn pass(&self) {
+            std::future::poll_fn(|_| if self.0.get() { Poll::Ready(()) } else { Poll::Pending }).await;
+        }
+    }
+    let _waits = VirtualWaits::start();
+    let mut cx = Context::from_waker(Waker::noop());
+    for by_hand in [false, true] {
+        let gate = Gate::default();
+        let mut first: Pin<Box<dyn Future<Output = Result<u32, E>>>> =
+            if by_hand { Box::pin(limited(&gate)) } else { Box::pin(waits(&gate)) };
+        let mut second = pin!(waits(&gate));
+        assert!(first.as_mut().poll(&mut cx).is_pending() && second.as_mut().poll(&mut cx).is_pending());
+        let calls = Cell::new(0);
+        assert_eq!(single(&calls), Err(E::Refused), "two attempts: nothing is around this one");
+        drop(first);
+        assert_eq!(single(&Cell::new(0)), Err(E::Refused), "nor after one of them was dropped");
+        gate.0.set(true);
+        // it goes on to its wait: inside of it there was a single attempt
+        let end = second.as_mut().poll(&mut cx);
+        assert!(end.is_pending(), "{end:?}");
+    }
+}
+
+// 10.1, 6.2
+#[test]
+fn the_report_says_why_there_was_a_single_attempt() {
+    #[retry(nested = outer_only)]
+    fn inner() -> Result<u32, GaveUp<E>> {
+        Err(E::Busy)
+    }
+    #[retry(max_retries = 0)]
+    fn outer() -> Result<GaveUp<E>, E> {
+        Ok(inner().unwrap_err())
+    }
+    let gave_up = outer().unwrap();
+    assert_eq!((gave_up.reason(), gave_up.attempts()), (StopReason::Exhausted, 1));
+    let text = gave_up.to_string();
+    assert!(
+        text.ends_with("exhausted: one attempt inside another call's, nested = outer_only; last error: busy"),
+        "{text}"
+    );
+}
+
+// 10.1: what makes one attempt multiplies nothing
+#[test]
+fn a_single_attempt_inside_is_not_told_of() {
+    #[retry(name = "no retries", max_retries = 0)]
+    fn inner() -> Result<u32, E> {
+        Err(E::Busy)
+    }
+    #[retry(name = "around one", max_retries = 1)]
+    fn outer() -> Result<u32, E> {
+        inner()
+    }
+    listen();
+    let _waits = VirtualWaits::start();
+    assert_eq!(outer(), Err(E::Busy));
+    assert_eq!(heard("nested_retry", "no retries"), [""; 0]);
+}
+
+// 10.1: three layers, each of them told of, with its depth
+#[test]
+fn the_depth_is_counted() {
+    #[retry(name = "third", max_retries = 1)]
+    fn third() -> Result<u32, E> {
+        Ok(3)
+    }
+    #[retry(name = "second", max_retries = 1)]
+    fn second() -> Result<u32, E> {
+        third()
+    }
+    #[retry(name = "first", max_retries = 1)]
+    fn first() -> Result<u32, E> {
+        second()
+    }
+    listen();
+    assert_eq!(first(), Ok(3));
+    let said = |name| heard("nested_retry", name).concat();
+    assert!(said("second").contains("inside an attempt of `first` (depth 1)"), "{}", said("second"));
+    assert!(said("third").contains("inside an attempt of `second` (depth 2)"), "{}", said("third"));
+    assert_eq!(said("first"), "");
+}
+
+// 10.1: with `test-util`, which these tests have, async functions are told of as well
+#[test]
+fn in_tests_nobody_has_to_ask() {
+    #[retry(name = "plain inside")]
+    async fn inner(calls: &Cell<u32>) -> Result<u32, E> {
+        busy(calls)
+    }
+    #[retry(name = "plain around")]
+    async fn outer(calls: &Cell<u32>) -> Result<u32, E> {
+        inner(calls).await
+    }
+    listen();
+    let calls = Cell::new(0);
+    assert_eq!(paused(outer(&calls)), Err(E::Busy));
+    assert_eq!(calls.get(), 9);
+    assert_eq!(heard("nested_retry", "plain inside").len(), 1);
+    assert_eq!(heard("nested_retry", "plain around").len(), 0);
+    let retry = || Retry::new(QUICK);
+    let end = paused(
+        retry().name("builder around").run(async || retry().name("builder inside").run(async || busy(&calls)).await),
+    );
+    assert_eq!(end, Err(E::Busy));
+    assert_eq!(heard("nested_retry", "builder inside").len(), 1);
+}
+
+/// Blocks where it is called.
+fn blocks(name: &'static str) {
+    let _waits = VirtualWaits::start();
+    assert_eq!(Retry::new(QUICK).name(name).run_blocking(|| busy(&Cell::new(0))), Err(E::Busy));
+}
+
+// 10.2
+#[test]
+fn a_blocking_wait_is_told_of_where_tasks_run_and_nowhere_else() {
+    #[retry(name = "stalls")]
+    fn stalls() -> Result<u32, E> {
+        Err(E::Busy)
+    }
+    listen();
+    let threads = || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build().unwrap();
+    let runtime = threads();
+    blocks("no runtime");
+    {
+        let _entered = runtime.enter();
+        blocks("a handle alone");
+    }
+    runtime.block_on(async {
+        tokio::spawn(async {
+            for _ in 0..3 {
+                let _waits = VirtualWaits::start();
+                assert_eq!(stalls(), Err(E::Busy));
+                let end = retrying!(name = "retrying! stalls"; -> Result<u32, E> { Err(E::Busy) });
+                assert_eq!(end, Err(E::Busy));
+                blocks("a worker");
+            }
+            tokio::task::spawn_blocking(|| blocks("a thread for blocking work")).await.unwrap();
+            tokio::task::block_in_place(|| blocks("a worker that is replaced"));
+            tokio::spawn(async { blocks_at_once() }).await.unwrap();
+        })
+        .await
+        .unwrap();
+        std::thread::spawn(|| blocks("a thread of one's own")).join().unwrap();
+        blocks("the main task");
+    });
+    paused(async { blocks("the only thread") });
+    for (name, times) in [
+        ("stalls", 1),
+        ("retrying! stalls", 1),
+        ("a worker", 1),
+        ("the main task", 1),
+        ("the only thread", 1),
+        ("no runtime", 0),
+        ("a handle alone", 0),
+        ("a thread for blocking work", 0),
+        ("a worker that is replaced", 0),
+        ("a thread of one's own", 0),
+        ("no wait", 0),
+    ] {
+        let said = heard("worker_stalled", name);
+        assert_eq!(said.len(), times, "{name}: {said:?}");
+        assert!(said.iter().all(|said| said.contains("`tokio::task::spawn_blocking`")), "{said:?}");
+    }
+}
+
+/// A wait of no time stalls nobody.
+fn blocks_at_once() {
+    let policy = Policy::new().base_delay(Duration::ZERO);
+    assert_eq!(Retry::new(policy).name("no wait").run_blocking(|| busy(&Cell::new(0))), Err(E::Busy));
+}
+
+// 10.2: looking takes nothing from the task that is looked at
+#[test]
+fn a_task_keeps_its_steps() {
+    use tokio::task::coop::poll_proceed;
+    fn steps() -> u32 {
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut steps = 0;
+        while let Poll::Ready(step) = poll_proceed(&mut cx) {
+            step.made_progress();
+            steps += 1;
+        }
+        steps
+    }
+    listen();
+    let whole = paused(async { steps() });
+    let after = paused(async {
+        blocks("looked at");
+        steps()
+    });
+    assert!(whole > 1);
+    assert_eq!(whole, after);
+    assert_eq!(heard("worker_stalled", "looked at").len(), 1);
+}
