@@ -51,38 +51,45 @@ use proc_macro::TokenStream;
 ///
 /// # Options
 ///
-/// | key | value | default |
-/// |---|---|---|
-/// | `max_retries` | attempts after the first, or `forever` (needs a `deadline` or a `budget`) | 2 |
-/// | `base_delay` | wait before the first retry | `"1s"` |
-/// | `max_delay` | no own wait is longer | `"60s"` |
-/// | `backoff` | `exponential`, `exponential(1.5)`, `fixed`, `linear`, `fibonacci`, or a path `fn(u32) -> Duration` | `exponential` |
-/// | `jitter` | `none`, `full`, `equal`, `decorrelated`, or a duration to add uniformly; inside `max_delay` | `none` |
-/// | `max_retry_after` | longest server hint that is waited for; a longer one stops the call | `"2m"` |
-/// | `policy` | a `Policy` or `&Policy` instead of the keys above; a `NamedPolicy` (feature `config`) follows its configuration | |
-/// | `class(NAME, ..)` | the keys above (but `policy`), for failures of one class; may repeat | the call's |
-/// | `deadline` | limit over all attempts and waits, asked before each wait | none |
-/// | `attempt_timeout` | limit of one attempt (async); needs `E: From<Elapsed>` or `GaveUp<E>` | none |
-/// | `retry_on(PATTERN)`, `stop_on(PATTERN)` | errors retried, or never, whatever the classifier says; `stop_on` first | |
-/// | `retry_ok(PATTERN)` | values that count as failed attempts | |
-/// | `classify` | a path `fn(&E) -> Verdict`; `E` then needs no trait | `Classify` |
-/// | `unknown` | `stop` or `retry`: what an unknown failure does | `stop` |
-/// | `idempotent` | `false`: a failure that may have done the work all the same is not repeated | `true` |
-/// | `budget` | a `&Budget` or `Arc<Budget>`: a retry takes from it before its wait, and the call ends where it is empty | none |
-/// | `breaker` | a `&CircuitBreaker` or `Arc<CircuitBreaker>` that admits each attempt; needs `E: From<Refused>` or `GaveUp<E>` | none |
-/// | `observer` | an `Observer`, which is told of every event of the call; it may be one that is shared, or several in a tuple | the installed one alone |
-/// | `fallback` | a second route, run once on giving up: a `Result<T, E>`; may name `error` and `.await` | |
-/// | `dead_letter(sink, job_id, payload, model)` | parks the job on giving up | |
-/// | `ledger(store, key, scope, max_attempts, skipped)` | persisted attempts per key; a refused call returns `skipped` | 3 attempts |
-/// | `context` | a name: an argument `&mut RetryContext`, or a new one the body can read | |
-/// | `cancel` | a future (async): the call ends at once when it completes; needs `E: From<Refused>` or `GaveUp<E>` | none |
-/// | `clone(..)`, `share(..)` | arguments cloned for each attempt, or shared by all | |
-/// | `name` | the operation's name in letters and warnings | module path and function |
-/// | `sleep` | a path `fn(Duration) -> impl Future<Output = ()>` (async) | tokio's timer, which panics outside of a tokio runtime |
-/// | `crate` | where generated code finds the runtime | `::retry_runtime` |
+/// | key | meaning | default | example |
+/// |---|---|---|---|
+/// | `max_retries` | attempts after the first, or `forever`, which needs a `deadline` or a `budget` | 2 | `max_retries = 2` |
+/// | `base_delay` | wait before the first retry | `"1s"` | `base_delay = "1s"` |
+/// | `max_delay` | no own wait is longer | `"60s"` | `max_delay = "60s"` |
+/// | `backoff` | how waits grow: `exponential` (twofold), `exponential(FACTOR)`, `fixed`, `linear`, `fibonacci`, or a path `fn(u32) -> Duration` | `exponential` | `backoff = exponential(1.5)` |
+/// | `jitter` | random part of a wait, inside `max_delay`: `none`, `full`, `equal`, `decorrelated`, or a duration to add uniformly | `none` | `jitter = full` |
+/// | `max_retry_after` | longest server hint that is waited for; a longer one stops the call | `"2m"` | `max_retry_after = "2m"` |
+/// | `class` | other numbers for the failures of one class: any of the keys above; may repeat | the call's | `class(rate_limit, max_retries = 5, base_delay = "10s")` |
+/// | `deadline` | limit over all attempts and waits, asked before each wait | none | `deadline = "30s"` |
+/// | `attempt_timeout` | limit of one attempt (async); needs `E: From<Elapsed>` or `GaveUp<E>` | none | `attempt_timeout = "5s"` |
+/// | `retry_on` | patterns of errors that are retried whatever the classifier says | none | `retry_on(ApiError::Busy)` |
+/// | `stop_on` | patterns of errors that are never retried; asked before `retry_on` | none | `stop_on(ApiError::Denied)` |
+/// | `retry_ok` | patterns of values that count as failed attempts | none | `retry_ok(None)` |
+/// | `classify` | a path `fn(&E) -> Verdict`; `E` then needs no trait | `Classify` | `classify = path::to::function` |
+/// | `unknown` | `stop` or `retry`: what an unknown failure does | `stop` | `unknown = retry` |
+/// | `idempotent` | `false`: a failure that may have done the work all the same is not repeated | `true` | `idempotent = false` |
+/// | `nested` | `detect` or `outer_only`: what is done inside an attempt of another retried call | nothing, if async | `nested = detect` |
+/// | `policy` | a `Policy` or `&Policy` instead of the first six keys; a `NamedPolicy` (feature `config`) follows its configuration | none | `policy = &POLICY` |
+/// | `budget` | a `&Budget` or `Arc<Budget>`: a retry takes from it before its wait, and the call ends where it is empty | none | `budget = &BUDGET` |
+/// | `breaker` | a `&CircuitBreaker` or `Arc<CircuitBreaker>` that admits each attempt; needs `E: From<Refused>` or `GaveUp<E>` | none | `breaker = &BREAKER` |
+/// | `observer` | an `Observer`, which is told of every event of the call; it may be shared, or several in a tuple | the installed one alone | `observer = &OBSERVER` |
+/// | `fallback` | a second route, run once on giving up: a `Result<T, E>`; may name `error` and `.await` | none | `fallback = second_route().await` |
+/// | `dead_letter` | parks the job on giving up: a `sink`, and its `job_id`, `payload` and `model` | none | `dead_letter(sink = dlq, job_id = &job.id, payload = job)` |
+/// | `ledger` | persisted attempts: a `store` and a `key`, a `scope` (the operation's name), `max_attempts` (3), and what a refused call returns, `skipped` | none | `ledger(store = ledger, key = &url)` |
+/// | `context` | a name: an argument `&mut RetryContext`, or a new one the body can read | none | `context = ctx` |
+/// | `cancel` | a future (async): the call ends at once when it completes; needs `E: From<Refused>` or `GaveUp<E>` | none | `cancel = token.cancelled()` |
+/// | `sleep` | a path `fn(Duration) -> impl Future<Output = ()>` (async) | tokio's timer | `sleep = path::to::sleep` |
+/// | `clone` | arguments of which each attempt gets a clone | none | `clone(body)` |
+/// | `share` | `mut` arguments that all attempts share, with their changes | none | `share(connection)` |
+/// | `name` | the operation's name in letters, warnings and events | module path and function | `name = "fetch_page"` |
+/// | `crate` | where generated code finds the runtime | `::retry_runtime` | `crate = ::path::to::retry_runtime` |
 ///
 /// Durations are strings such as `"250ms"`, `"1.5s"`, `"2m"`, `"1h30m"` (ns, us, ms, s, m, h, d), or expressions of type
 /// `Duration`. The expressions of options are evaluated once per call, in the order written, before the first attempt.
+///
+/// Patterns are matched against a reference, several separated by `,` or `|`, each with an `if` guard if wanted:
+/// `retry_on(ApiError::Status(code) if *code == 425, ApiError::Busy | ApiError::Reset)`. `_` is every error. A misspelt name
+/// is a compile error, never a pattern that matches all.
 ///
 /// What the body changes through `&mut` cannot be borrowed in an option: give a copy or an owned handle, as in
 /// `payload = job.clone()` or `sink = self.dlq.clone()`. `?`, `return`, `break` and `.await` have no place in options, but in
@@ -92,8 +99,14 @@ use proc_macro::TokenStream;
 /// required with `dead_letter` or `ledger` on a method, since two types' methods of one name would share their letters.
 ///
 /// The fallback runs once, after the attempts and before the letter, for every failure but a gone one; not when the call
-/// was cancelled or the ledger refused it, nor when the outcome is unknown and `idempotent = false`. The ledger refuses what is ok, gone, at its cap, or not due yet; a refused call
-/// neither falls back nor parks.
+/// was cancelled or the ledger refused it, nor when the outcome is unknown and `idempotent = false`. The ledger refuses
+/// what is ok, gone, at its cap, or not due yet; a refused call neither falls back nor parks.
+///
+/// Where the function has docs, a section `# Retries` with its schedule is added to them.
+///
+/// An async function waits by tokio's timer, which panics outside of a tokio runtime; with `sleep = path` it runs on any.
+///
+/// # Classes
 ///
 /// `class(rate_limit, max_retries = 5, base_delay = "10s")` gives the failures of one class numbers of their own; what it
 /// does not say is the call's. A class with a `max_retries` is counted by itself: so many of its failures are retried,
@@ -103,11 +116,15 @@ use proc_macro::TokenStream;
 /// where the derive knows all classes of the error (it shows when the function is built), and a warning at the first failure
 /// where some come from inner types or from rules.
 ///
+/// # What may have been done
+///
 /// With `idempotent = false` a failure whose outcome is unknown ends the call: sent, then timed out or reset, it may have been
 /// done, and doing it twice would be wrong (a payment, a message). The classifier says so (`outcome_unknown`), and an attempt
 /// that ran into its `attempt_timeout` or the deadline always is such a failure. Neither `retry_on` nor the fallback repeats
 /// it; a dead letter is parked with the reason `outcome_unknown`. What failed before anything was done - a refused
 /// connection, a 429 - is retried as ever.
+///
+/// # Cancelling
 ///
 /// `cancel = token.cancelled()` takes any future. It is evaluated once and polled first: before each attempt, and beside
 /// every attempt and every wait. When it completes, the running attempt is dropped, or the wait ends, and the call is over:
@@ -115,9 +132,43 @@ use proc_macro::TokenStream;
 /// makes none, and is parked with 0. There is no error of the body to return then, so the error is made of a `Refused`,
 /// which tells of the last failure.
 ///
-/// Where the function has docs, a section `# Retries` with its schedule is added to them.
+/// # Loops in loops
 ///
-/// An async function waits by tokio's timer and so needs a tokio runtime; with `sleep = path` it runs on any.
+/// A retried call inside another one's attempt multiplies attempts: three layers of 4 make 64. Detection is by a mark that
+/// an attempt leaves on its thread. A blocking one always does; an async one is marked in each of its polls, which is not
+/// free, so `nested` on the outer function asks for it. In tests, with the runtime's feature `test-util`, all are marked.
+///
+/// A call that finds itself inside is told of, once for each place (the notice `nested_retry`), and events carry the depth:
+/// always when it blocks, and when it is async by `nested = detect`. With `nested = outer_only` it makes a single attempt
+/// there, and leaves retries to the outer one; anywhere else it retries as ever. What an attempt spawns is not inside it.
+///
+/// ```
+/// use retry_runtime::{Classify, retry};
+///
+/// #[derive(Debug, Classify)]
+/// #[classify(retryable)]
+/// struct Busy;
+///
+/// #[retry(nested = outer_only, base_delay = "1ms")]
+/// async fn connect(calls: &std::cell::Cell<u32>) -> Result<u32, Busy> {
+///     calls.set(calls.get() + 1);
+///     Err(Busy)
+/// }
+///
+/// #[retry(nested = detect, base_delay = "1ms")]
+/// async fn fetch(calls: &std::cell::Cell<u32>) -> Result<u32, Busy> {
+///     connect(calls).await
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
+/// let calls = std::cell::Cell::new(0);
+/// assert!(fetch(&calls).await.is_err());
+/// assert_eq!(calls.get(), 3); // not 9
+/// # }
+/// ```
+///
+/// A blocking function that waits on a thread of a tokio runtime keeps the tasks there from going on; that is told of as
+/// well (`worker_stalled`), but not in `spawn_blocking`, where it belongs.
 ///
 /// # Budgets and breakers
 ///
