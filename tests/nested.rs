@@ -85,7 +85,7 @@ async fn at_once(_: Duration) {}
 
 /// A wait without an end.
 async fn never(_: Duration) {
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 const QUICK: Policy = Policy::new();

@@ -189,13 +189,13 @@ fn every_face_tells_the_breaker_what_came_of_an_attempt() {
 #[test]
 fn the_breaker_is_asked_before_the_hint_and_the_budget_last() {
     #[retry(budget = budget, breaker = breaker, deadline = "5s", max_retry_after = "3s")]
-    fn call(budget: &Budget, breaker: &CircuitBreaker, error: E) -> Result<u32, GaveUp<E>> {
+    fn call(budget: &Budget, breaker: &CircuitBreaker, error: &E) -> Result<u32, GaveUp<E>> {
         Err(error.clone())
     }
     let closed = CircuitBreaker::new();
     let reason = |budget: &Budget, breaker: &CircuitBreaker, wait| {
         let _waits = VirtualWaits::start();
-        call(budget, breaker, E::Wait(Duration::from_secs(wait))).unwrap_err().reason()
+        call(budget, breaker, &E::Wait(Duration::from_secs(wait))).unwrap_err().reason()
     };
     assert_eq!(reason(&tokens(0), &breaker(), 9), StopReason::BreakerOpen);
     let budget = tokens(9);
@@ -289,17 +289,17 @@ fn a_denied_retry_falls_back() {
 #[test]
 fn the_report_names_the_limit() {
     #[retry(budget = budget, breaker = breaker)]
-    fn call(budget: &Budget, breaker: &CircuitBreaker, error: E) -> Result<u32, GaveUp<E>> {
+    fn call(budget: &Budget, breaker: &CircuitBreaker, error: &E) -> Result<u32, GaveUp<E>> {
         Err(error.clone())
     }
     let budget = Budget::new().min_per_second(0).ratio(0.3);
     budget.succeeded();
-    let denied = call(&budget, &CircuitBreaker::new(), E::Slow).unwrap_err();
+    let denied = call(&budget, &CircuitBreaker::new(), &E::Slow).unwrap_err();
     let text = denied.to_string();
     assert!(text.ends_with("the retry budget has 0.300 tokens left, and a retry takes 2; last error: slow"), "{text}");
     let open = breaker();
-    assert_eq!(call(&budget, &open, E::Busy).unwrap_err().attempts(), 1);
-    let refused = call(&budget, &open, E::Busy).unwrap_err();
+    assert_eq!(call(&budget, &open, &E::Busy).unwrap_err().attempts(), 1);
+    let refused = call(&budget, &open, &E::Busy).unwrap_err();
     assert_eq!((refused.attempts(), refused.last()), (0, None));
     let text = refused.to_string();
     assert!(text.contains("0 attempts") && text.contains("breaker open for another"), "{text}");

@@ -3,6 +3,7 @@
 mod groups;
 mod item;
 mod values;
+mod words;
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;

@@ -1,12 +1,13 @@
 //! Options written `key = VALUE`.
 
 use syn::parse::ParseStream;
-use syn::{Expr, ExprPath, Ident, Lit};
+use syn::{Expr, ExprPath, Ident};
 
+use super::words::{self, in_quotes};
 use super::{bind_known, report, single_ident, until_comma};
 use crate::diag::Diag;
 use crate::names::nearest;
-use crate::retry::model::{Backoff, Binding, Count, Jitter, Nested, Numbers, Options, Unknown};
+use crate::retry::model::{Backoff, Binding, Count, Jitter, Numbers, Options};
 use crate::retry::table;
 use crate::value::{self, Known};
 
@@ -31,41 +32,9 @@ pub(super) fn set(diag: &Diag, options: &mut Options, key: &Ident, input: ParseS
             };
             options.context.set(diag, key, ident);
         }
-        "unknown" => {
-            let expr = report(diag, input.parse::<Expr>())?;
-            match single_ident(&expr).map(|word| word.to_string()).as_deref() {
-                Some("stop") => options.unknown.set(diag, key, Unknown::Stop),
-                Some("retry") => options.unknown.set(diag, key, Unknown::Retry),
-                _ => {
-                    diag.error(&expr, "`unknown` is `stop` or `retry`");
-                }
-            }
-        }
-        "idempotent" => {
-            let expr = report(diag, input.parse::<Expr>())?;
-            match value::literal(&expr) {
-                _ if in_quotes(diag, "idempotent", &["true", "false"], &expr) => {}
-                Some(Lit::Bool(word)) => options.idempotent.set(diag, key, word.value),
-                _ => {
-                    diag.error(&expr, "`idempotent` is `true` or `false`")
-                        .help("`false`: a failure that may have done the work all the same is not repeated");
-                }
-            }
-        }
-        "nested" => {
-            const WORDS: &[&str] = &["detect", "outer_only"];
-            let expr = report(diag, input.parse::<Expr>())?;
-            match single_ident(&expr).map(|word| word.to_string()).as_deref() {
-                _ if in_quotes(diag, "nested", WORDS, &expr) => {}
-                Some("detect") => options.nested.set(diag, key, Nested::Detect),
-                Some("outer_only") => options.nested.set(diag, key, Nested::OuterOnly),
-                _ => {
-                    diag.error(&expr, "`nested` is `detect` or `outer_only`").help(
-                        "`outer_only`: inside an attempt of another retried call this one makes a single attempt",
-                    );
-                }
-            }
-        }
+        "unknown" => options.unknown.set(diag, key, words::unknown(diag, input)?),
+        "idempotent" => options.idempotent.set(diag, key, words::idempotent(diag, input)?),
+        "nested" => options.nested.set(diag, key, words::nested(diag, input)?),
         name if table::NUMBERS.contains(&name) => {
             let expr = report(diag, input.parse::<Expr>())?;
             let Options { numbers, bindings, .. } = options;
@@ -248,15 +217,4 @@ fn jitter(diag: &Diag, owner: &mut Owner<'_>, expr: Expr) -> Option<Jitter> {
             Jitter::Additive(added)
         }
     })
-}
-
-/// A word that was written as a string.
-fn in_quotes(diag: &Diag, key: &str, words: &[&str], expr: &Expr) -> bool {
-    let Some(Lit::Str(text)) = value::literal(expr) else { return false };
-    let text = text.value();
-    let quoted = words.contains(&text.as_str());
-    if quoted {
-        diag.error(expr, format!("`{key}` is written without quotes: `{key} = {text}`"));
-    }
-    quoted
 }
