@@ -10,7 +10,7 @@ use std::sync::{Mutex, OnceLock};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use retry_runtime::observe::{Level, Notice, set_listener};
+use retry_runtime::observe::{Event, Level, Notice, Observer, from_fn, set_listener};
 use retry_runtime::testing::VirtualWaits;
 use retry_runtime::{Classify, Elapsed, GaveUp, Nested, Policy, Refused, Retry, StopReason, retry, retrying};
 
@@ -336,6 +336,33 @@ fn the_depth_is_counted() {
     assert!(said("second").contains("inside an attempt of `first` (depth 1)"), "{}", said("second"));
     assert!(said("third").contains("inside an attempt of `second` (depth 2)"), "{}", said("third"));
     assert_eq!(said("first"), "");
+}
+
+// 10.1, 1.1: events carry the depth, and a single attempt is all there is
+#[test]
+fn events_carry_the_depth() {
+    #[retry(observer = observer, nested = outer_only)]
+    fn inner(observer: &dyn Observer) -> Result<u32, E> {
+        Err(E::Busy)
+    }
+    #[retry(max_retries = 1, observer = observer)]
+    fn outer(observer: &dyn Observer) -> Result<u32, E> {
+        inner(observer)
+    }
+    let _waits = VirtualWaits::start();
+    let seen = Mutex::new(Vec::new());
+    let observer = from_fn(|event: &Event<'_>| {
+        seen.lock().unwrap().push((event.name(), event.depth, event.max_attempts));
+    });
+    assert_eq!(outer(&observer), Err(E::Busy));
+    let inside = [("attempt_started", 1, Some(1)), ("attempt_failed", 1, Some(1)), ("gave_up", 1, Some(1))];
+    let outside = |name| (name, 0, Some(2));
+    let mut wanted = vec![outside("attempt_started")];
+    wanted.extend(inside);
+    wanted.extend(["attempt_failed", "retry_scheduled", "attempt_started"].map(outside));
+    wanted.extend(inside);
+    wanted.extend(["attempt_failed", "gave_up"].map(outside));
+    assert_eq!(*seen.lock().unwrap(), wanted);
 }
 
 // 10.1: with `test-util`, which these tests have, async functions are told of as well

@@ -238,10 +238,10 @@ pub(crate) fn expand(target: &Target<'_>) -> TokenStream {
     quote_spanned! {*span=>
         #bindings
         #set_up
+        let #shape: #returns::Shape = #private::Shape::new();
         #counts
         #guards
         #watch
-        let #shape: #returns::Shape = #private::Shape::new();
         let mut __retry_session = #private::Session::new();
         #record
         #job
