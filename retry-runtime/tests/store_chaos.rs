@@ -24,7 +24,7 @@ fn the_store_in_memory_keeps_the_rules_under_chaos() {
         chaos::run(
             &InMemory,
             &Plan::new("the_store_in_memory_keeps_the_rules_under_chaos")
-                .kills(if std::env::var_os("SOAK").is_some() { 5_000 } else { 200 }),
+                .kills(if std::env::var_os("SOAK").is_some() { 1_000 } else { 200 }),
         );
     println!("{report}");
     report.assert_passed();
