@@ -10,7 +10,7 @@ use retry_runtime::dead_letter::{
 };
 use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::ledger::{AttemptLedger, Begin, End, LedgerEntry, LedgerKey, LedgerToken};
-use retry_runtime::observe::{Level, Notice, set_listener};
+use retry_runtime::observe::{Event, Level, Notice, Observer, set_listener};
 use retry_runtime::reply::Reply;
 use retry_runtime::{Classify, Policy, Retry, StopReason, Verdict, retry};
 
@@ -190,6 +190,43 @@ async fn a_letter_that_is_not_parked() {
     listen();
     assert_eq!(f().await, Err(No));
     assert!(only("park_failed", "full").message.contains("no space left"));
+}
+
+// 12.2: said once for each observer, however often it panics
+#[test]
+fn an_observer_that_panics() {
+    struct First;
+    struct Second;
+    impl Observer for First {
+        fn on(&self, _: &Event<'_>) {
+            panic!("first")
+        }
+    }
+    impl Observer for Second {
+        fn on(&self, _: &Event<'_>) {
+            panic!("second")
+        }
+        fn name(&self) -> &'static str {
+            "the second one"
+        }
+    }
+    #[retry(name = "watched", observer = observer)]
+    fn f(observer: &dyn Observer) -> Result<(), No> {
+        Err(No)
+    }
+    #[retry(name = "watched again", observer = (First, Second))]
+    fn again() -> Result<(), No> {
+        Err(No)
+    }
+    listen();
+    for _ in 0..2 {
+        assert_eq!(f(&First), Err(No));
+    }
+    assert!(only("observer_panicked", "watched").message.contains("an_observer_that_panics::First"));
+    assert_eq!(again(), Err(No));
+    assert!(
+        only("observer_panicked", "watched again").message.contains("the second one panicked at `attempt_started`")
+    );
 }
 
 // B3.6, D17: begin and end

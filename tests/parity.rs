@@ -3,10 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // a helper of a test fails as a test does
 #![allow(clippy::type_complexity)] // a history as plain data, to be compared
 
-use std::cell::Cell;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use proptest::prelude::*;
+use retry_runtime::observe::{Event, Observer, What};
 use retry_runtime::testing::VirtualWaits;
 use retry_runtime::{
     BreakerPhase, Budget, CircuitBreaker, ClassLimits, Classify, Policy, Refused, Retry, RetryContext, StopReason,
@@ -44,9 +46,22 @@ type Outcome = Result<u8, E>;
 /// Outcomes in order; the last one again and again.
 struct Script {
     outcomes: Vec<Outcome>,
-    at: Cell<usize>,
+    at: AtomicUsize,
     budget: Budget,
     breaker: CircuitBreaker,
+    events: Mutex<Vec<String>>,
+}
+
+impl Observer for Script {
+    fn on(&self, event: &Event<'_>) {
+        let Event { what, attempt, max_attempts, class, code, milli_tokens, .. } = *event;
+        let what = match what {
+            What::AttemptFailed { .. } => "failed".to_owned(), // its time is another one for each face
+            what => format!("{what:?}"),
+        };
+        let line = format!("{what} {attempt} {max_attempts:?} {class:?} {code:?} {milli_tokens:?}");
+        self.events.lock().unwrap().push(line);
+    }
 }
 
 /// The tokens of the budget, and the calls that open the breaker.
@@ -60,11 +75,11 @@ impl Script {
         (0..tokens).for_each(|_| budget.succeeded());
         let hour = Duration::from_secs(3600);
         let breaker = CircuitBreaker::new().min_calls(min_calls).window(hour).open_for(hour);
-        Self { outcomes: outcomes.to_vec(), at: Cell::new(0), budget, breaker }
+        Self { outcomes: outcomes.to_vec(), at: AtomicUsize::new(0), budget, breaker, events: Mutex::default() }
     }
 
     fn next(&self) -> Outcome {
-        let at = self.at.replace(self.at.get() + 1);
+        let at = self.at.fetch_add(1, SeqCst);
         self.outcomes[at.min(self.outcomes.len() - 1)].clone()
     }
 }
@@ -82,6 +97,7 @@ struct Seen {
     /// Each of them is read without its clock, which is another one for each face.
     breaker: (BreakerPhase, u64),
     history: Vec<(u32, String, Option<i64>, String, Option<Duration>)>,
+    events: Vec<String>,
 }
 
 fn seen(outcome: Outcome, slept: Duration, script: &Script, context: &RetryContext) -> Seen {
@@ -89,25 +105,26 @@ fn seen(outcome: Outcome, slept: Duration, script: &Script, context: &RetryConte
         context.history().iter().map(|r| (r.attempt, r.class.to_string(), r.code, r.message.clone(), r.wait)).collect();
     Seen {
         outcome,
-        calls: script.at.get(),
+        calls: script.at.load(SeqCst),
         slept,
         attempts: context.attempts(),
         reason: context.stop_reason(),
         milli_tokens: script.budget.milli_tokens(),
         breaker: (script.breaker.phase(), script.breaker.refused()),
         history,
+        events: std::mem::take(&mut script.events.lock().unwrap()),
     }
 }
 
 const DEADLINE: Duration = Duration::from_secs(40);
 const LIMITED: ClassLimits = ClassLimits::new().max_retries(3).base_delay(Duration::from_millis(700));
 
-#[retry(policy = policy, unknown = retry, deadline = "40s", idempotent = false, class(rate_limit, max_retries = 3, base_delay = "700ms"), budget = &script.budget, breaker = &script.breaker, context = context)]
+#[retry(policy = policy, unknown = retry, deadline = "40s", idempotent = false, class(rate_limit, max_retries = 3, base_delay = "700ms"), budget = &script.budget, breaker = &script.breaker, observer = script, context = context)]
 async fn by_attribute(context: &mut RetryContext, policy: &Policy, script: &Script) -> Outcome {
     script.next()
 }
 
-#[retry(policy = policy, unknown = retry, deadline = "40s", idempotent = false, class(rate_limit, max_retries = 3, base_delay = "700ms"), budget = &script.budget, breaker = &script.breaker, context = context)]
+#[retry(policy = policy, unknown = retry, deadline = "40s", idempotent = false, class(rate_limit, max_retries = 3, base_delay = "700ms"), budget = &script.budget, breaker = &script.breaker, observer = script, context = context)]
 fn by_attribute_blocking(context: &mut RetryContext, policy: &Policy, script: &Script) -> Outcome {
     script.next()
 }
@@ -127,14 +144,14 @@ fn every_face(policy: &Policy, outcomes: &[Outcome], shared: Shared) -> Vec<(&'s
     face("attribute, blocking", &mut |context, script| by_attribute_blocking(context, policy, script));
     face("retrying!", &mut |context, script| {
         runtime.block_on(async {
-            retrying!(policy = policy, unknown = retry, deadline = "40s", idempotent = false, class(rate_limit, max_retries = 3, base_delay = "700ms"), budget = &script.budget, breaker = &script.breaker, context = context; async -> Outcome {
+            retrying!(policy = policy, unknown = retry, deadline = "40s", idempotent = false, class(rate_limit, max_retries = 3, base_delay = "700ms"), budget = &script.budget, breaker = &script.breaker, observer = script, context = context; async -> Outcome {
                 script.next()
             })
         })
     });
     face(
         "retrying!, blocking",
-        &mut |context, script| retrying!(policy = policy, unknown = retry, deadline = "40s", idempotent = false, class(rate_limit, max_retries = 3, base_delay = "700ms"), budget = &script.budget, breaker = &script.breaker, context = context; -> Outcome { script.next() }),
+        &mut |context, script| retrying!(policy = policy, unknown = retry, deadline = "40s", idempotent = false, class(rate_limit, max_retries = 3, base_delay = "700ms"), budget = &script.budget, breaker = &script.breaker, observer = script, context = context; -> Outcome { script.next() }),
     );
     face("builder", &mut |context, script| {
         let retry = Retry::new(policy)
@@ -144,6 +161,7 @@ fn every_face(policy: &Policy, outcomes: &[Outcome], shared: Shared) -> Vec<(&'s
             .class("rate_limit", LIMITED)
             .budget(&script.budget)
             .breaker(&script.breaker)
+            .observer(script)
             .context(context);
         runtime.block_on(retry.run(|| async { script.next() }))
     });
@@ -155,6 +173,7 @@ fn every_face(policy: &Policy, outcomes: &[Outcome], shared: Shared) -> Vec<(&'s
             .class("rate_limit", LIMITED)
             .budget(&script.budget)
             .breaker(&script.breaker)
+            .observer(script)
             .context(context);
         retry.run_blocking(|| script.next())
     });
@@ -197,6 +216,12 @@ proptest! {
         // 3.2: never into the deadline
         let waited: Duration = first.history.iter().filter_map(|record| record.4).sum();
         prop_assert!(waited < DEADLINE);
+        // 12.1: a start for each attempt, an end or a wait for each failure, and one ending
+        let told = |name: &str| first.events.iter().filter(|event| event.starts_with(name)).count();
+        prop_assert_eq!(told("AttemptStarted"), first.calls);
+        prop_assert_eq!(told("RetryScheduled"), first.calls - 1);
+        prop_assert_eq!(told("failed") + told("Succeeded") + told("Recovered"), first.calls);
+        prop_assert_eq!(told("Succeeded") + told("Recovered") + told("GivenUp"), 1);
         // B2.2: what was planned was waited for, and nothing after the last attempt; tokio's timer counts in milliseconds
         let over = first.slept.checked_sub(waited);
         prop_assert!(over.is_some_and(|over| over < Duration::from_millis(2 * u64::from(first.attempts))), "{:?}", first);

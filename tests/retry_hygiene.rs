@@ -97,7 +97,13 @@ mod user {
         if ctx.attempts() < 3 { ::core::result::Result::Err(E::Busy) } else { ::core::result::Result::Ok(k) }
     }
 
-    #[::retry_runtime::retry(max_retries = 2, base_delay = "0s", attempt_timeout = "5s", deadline = "1m")]
+    #[::retry_runtime::retry(
+        max_retries = 2,
+        base_delay = "0s",
+        attempt_timeout = "5s",
+        deadline = "1m",
+        observer = ::retry_runtime::observe::from_fn(|_: &::retry_runtime::observe::Event<'_>| {})
+    )]
     pub(super) async fn asynchronous(calls: &Cell<u32>) -> ::core::result::Result<u32, ::retry_runtime::GaveUp<E>> {
         calls.set(calls.get() + 1);
         if calls.get() < 3 { ::core::result::Result::Err(E::Busy) } else { ::core::result::Result::Ok(3) }
@@ -133,7 +139,8 @@ mod bare {
 
     pub(super) fn inline() -> ::core::result::Result<u32, E> {
         let mut calls = 0;
-        ::retry_runtime::retrying!(base_delay = "1ms"; -> ::core::result::Result<u32, E> {
+        let watch = ::retry_runtime::observe::from_fn(|_: &::retry_runtime::observe::Event<'_>| {});
+        ::retry_runtime::retrying!(base_delay = "1ms", observer = watch; -> ::core::result::Result<u32, E> {
             calls += 1;
             if calls < 3 { Err(E::Busy) } else { Ok(calls) }
         })

@@ -46,8 +46,10 @@
 
 use core::time::Duration;
 use retry_runtime::dead_letter::MemoryStore;
+use retry_runtime::observe::{Event, Observer};
 use retry_runtime::{Classify, Elapsed, GaveUp, Policy, RetryContext, Verdict, retry, retrying};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::runtime::Builder;
 use tokio::task::yield_now;
 use tokio::time::sleep;
@@ -89,6 +91,7 @@ const fn growth(retry: u32) -> Duration {
 #[derive(Debug)]
 pub struct Client {
     store: Arc<MemoryStore>,
+    watch: Arc<Watch>,
     calls: u32,
 }
 impl Client {
@@ -163,6 +166,35 @@ impl Client {
         count = count.saturating_add(1);
         if log.len() > 9 { Ok(count) } else { Err(Error::Busy) }
     }
+
+    /// Is watched.
+    ///
+    /// # Errors
+    /// Always.
+    #[retry(base_delay = "1ms", observer = (&self.watch, Arc::clone(&self.watch)))]
+    pub async fn watched(&self) -> Result<u32, Error> {
+        yield_now().await;
+        Err(Error::Busy)
+    }
+
+    /// Is watched, and parked.
+    ///
+    /// # Errors
+    /// Always.
+    #[retry(name = "client.watched", observer = &self.watch, dead_letter(sink = &self.store, job_id = job))]
+    pub fn watched_blocking(&self, job: &str) -> Result<u32, Error> {
+        if job.is_empty() { Ok(0) } else { Err(Error::Denied) }
+    }
+}
+
+/// Counts events.
+#[derive(Debug, Default)]
+pub struct Watch(AtomicU32);
+
+impl Observer for Watch {
+    fn on(&self, event: &Event<'_>) {
+        let _before = self.0.fetch_add(event.attempt.min(1), Ordering::Relaxed);
+    }
 }
 
 fn inline(retries: u32) -> Result<u32, Error> {
@@ -175,13 +207,15 @@ fn inline(retries: u32) -> Result<u32, Error> {
 }
 
 async fn run() -> bool {
-    let mut client = Client { store: Arc::new(MemoryStore::new()), calls: 0 };
+    let mut client = Client { store: Arc::new(MemoryStore::new()), watch: Arc::default(), calls: 0 };
     let mut ctx = RetryContext::new();
     let called = client.call("", &mut ctx).await == Ok(2);
     let blocked = client.blocking("") == Ok(7);
     let reported = client.report(2, String::new(), Vec::new(), 0).await.is_err_and(|report| report.attempts() == 3);
     let inlined = retrying!(base_delay = "1ms"; async -> Result<bool, Error> { Ok(inline(2) == Ok(2)) });
-    called && blocked && reported && inlined == Ok(true)
+    let watched = client.watched().await == Err(Error::Busy) && client.watched_blocking("a") == Err(Error::Denied);
+    let told = client.watch.0.load(Ordering::Relaxed) == 2 * 9 + 4;
+    called && blocked && reported && watched && told && inlined == Ok(true)
 }
 
 // kind 11: lints

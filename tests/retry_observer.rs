@@ -393,11 +393,39 @@ async fn a_body_that_panics_gives_up() {
     fn blocking(seen: &Seen) -> Result<u32, E> {
         resume_unwind(Box::new("the body panicked"))
     }
+    #[retry(name = "parks", observer = seen, dead_letter(sink = dlq, job_id = "a"))]
+    fn parks(seen: &Seen, dlq: &MemoryStore) -> Result<u32, E> {
+        resume_unwind(Box::new("the body panicked"))
+    }
     let seen = Seen::default();
+    let told = ["attempt_started 1/3", "attempt_failed 1/3 panicked", "gave_up 1/3 panicked panicked"];
     assert!(catch_unwind(AssertUnwindSafe(|| blocking(&seen))).is_err());
-    assert_eq!(seen.take(), ["attempt_started 1/3", "gave_up 1/3 unfinished panicked"]);
+    assert_eq!(seen.take(), told);
     assert!(catch_unwind(AssertUnwindSafe(|| paused_in_thread(&seen))).is_err());
-    assert_eq!(seen.take(), ["attempt_started 1/3", "gave_up 1/3 unfinished panicked"]);
+    assert_eq!(seen.take(), told);
+    let panics = || -> Result<u32, E> { resume_unwind(Box::new("panic")) };
+    let builder = || Retry::new(Policy::new()).observer(&seen).run_blocking(panics);
+    assert!(catch_unwind(AssertUnwindSafe(builder)).is_err());
+    assert_eq!(seen.take(), told);
+    // and its letter
+    assert!(catch_unwind(AssertUnwindSafe(|| parks(&seen, &MemoryStore::new()))).is_err());
+    assert_eq!(seen.take(), [&told[..], &["parked 1/3 panicked panicked job a"]].concat());
+}
+
+// 11.3: a panic elsewhere is not the body's
+#[test]
+fn a_call_that_is_dropped_by_a_panic_elsewhere_is_dropped() {
+    let seen = Seen::default();
+    let panics = AssertUnwindSafe(|| {
+        let mut in_its_attempt = pin!(hangs(&seen, false));
+        seen.take();
+        let mut cx = Context::from_waker(Waker::noop());
+        seen.0.lock().unwrap().push("something".to_owned());
+        assert!(in_its_attempt.as_mut().poll(&mut cx).is_pending());
+        resume_unwind(Box::new("elsewhere"))
+    });
+    assert!(catch_unwind(panics).is_err());
+    assert_eq!(seen.take()[1..], ["attempt_started 1/3", "gave_up 1/3 unfinished dropped"]);
 }
 
 fn paused_in_thread(seen: &Seen) {

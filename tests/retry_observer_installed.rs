@@ -9,10 +9,11 @@ use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 
 use allocation_counter::measure;
-use retry_runtime::dead_letter::MemoryStore;
+use retry_runtime::dead_letter::{DeadLetter, MemoryStore, Parking, Ticket};
 use retry_runtime::observe::{Event, from_fn, install};
+use retry_runtime::reply::{Answer, Reply};
 use retry_runtime::testing::{VirtualWaits, clock_reads};
-use retry_runtime::{Classify, Policy, Retry, retry};
+use retry_runtime::{Classify, DeadLetterSink, Policy, Retry, retry};
 
 #[derive(Debug, PartialEq, Classify)]
 #[classify(retryable)]
@@ -38,6 +39,23 @@ fn parks(dlq: &MemoryStore) -> Result<u32, Busy> {
     Err(Busy)
 }
 
+#[retry(name = "drops", dead_letter(sink = sink, job_id = "a"))]
+async fn drops(sink: &Slow) -> Result<u32, Busy> {
+    pending().await
+}
+
+/// Answers when the test does.
+#[derive(Default)]
+struct Slow(Mutex<Vec<Answer<Parking>>>);
+
+impl DeadLetterSink for Slow {
+    fn submit(&self, _: DeadLetter) -> Ticket {
+        let (answer, ticket) = Reply::pair(|| Parking::Replaying);
+        self.0.lock().unwrap().push(answer);
+        ticket
+    }
+}
+
 static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 fn told() -> Vec<String> {
@@ -45,7 +63,8 @@ fn told() -> Vec<String> {
 }
 
 fn watch(event: &Event<'_>) {
-    TOLD.lock().unwrap().push(format!("{} {} {}", event.operation, event.name(), event.attempt));
+    let job_id = event.job_id.map(|id| format!(" {id}")).unwrap_or_default();
+    TOLD.lock().unwrap().push(format!("{} {} {}{job_id}", event.operation, event.name(), event.attempt));
 }
 
 fn poll<T>(future: impl Future<Output = T>) -> Poll<T> {
@@ -93,13 +112,23 @@ fn it_watches_every_call_that_begins_after_it_came() {
     assert_eq!((told().len(), *own.lock().unwrap()), (2, 2));
 
     assert_eq!(parks(&MemoryStore::new()), Err(Busy));
-    assert_eq!(told().last().unwrap(), "parks parked 1");
+    assert_eq!(told().last().unwrap(), "parks parked 1 a");
 
     // 11.3
     assert!(poll(hangs()).is_pending());
     assert_eq!(told(), ["hangs attempt_started 1", "hangs gave_up 1"]);
     assert!(catch_unwind(AssertUnwindSafe(|| blocking(&|| resume_unwind(Box::new("panic"))))).is_err());
-    assert_eq!(told(), ["blocking attempt_started 1", "blocking gave_up 1"]);
+    assert_eq!(told(), ["blocking attempt_started 1", "blocking attempt_failed 1", "blocking gave_up 1"]);
+    // a letter nobody waits for: the sink answers when it has it
+    let sink = Slow::default();
+    assert!(poll(drops(&sink)).is_pending());
+    assert_eq!(told(), ["drops attempt_started 1", "drops gave_up 1"]);
+    for parking in [Parking::Parked { letter_id: "7".into() }, Parking::Replaying] {
+        sink.0.lock().unwrap().pop().map(|answer| answer.send(parking)).unwrap();
+        let _again = poll(drops(&sink));
+    }
+    let again = ["drops attempt_started 1", "drops gave_up 1"];
+    assert_eq!(told(), [&["drops parked 1 a"], &again[..], &again].concat(), "a replay writes its own result");
     // calls side by side, and one within an attempt of another
     let (first, second) = (Box::pin(hangs()), Box::pin(hangs()));
     let mut both = [first, second];

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 struct State<T> {
     value: Option<T>,
     waker: Option<Waker>,
+    then: Option<Box<dyn FnOnce(T) + Send>>,
     answered: bool,
 }
 
@@ -46,7 +47,7 @@ impl<T> Reply<T> {
     /// that nobody waits for ever.
     pub fn pair(unanswered: impl FnOnce() -> T + Send + 'static) -> (Answer<T>, Self) {
         let shared = Arc::new(Shared {
-            state: Mutex::new(State { value: None, waker: None, answered: false }),
+            state: Mutex::new(State { value: None, waker: None, then: None, answered: false }),
             ready: Condvar::new(),
         });
         let answer = Answer { shared: Arc::clone(&shared), unanswered: Some(Box::new(unanswered)) };
@@ -57,9 +58,21 @@ impl<T> Reply<T> {
     pub fn ready(value: T) -> Self {
         Self {
             shared: Arc::new(Shared {
-                state: Mutex::new(State { value: Some(value), waker: None, answered: true }),
+                state: Mutex::new(State { value: Some(value), waker: None, then: None, answered: true }),
                 ready: Condvar::new(),
             }),
+        }
+    }
+
+    /// Does something with the answer when it is there: now, or on the thread that answers, for whoever does not wait.
+    pub(crate) fn then(self, then: impl FnOnce(T) + Send + 'static) {
+        let mut state = self.shared.lock();
+        match state.value.take() {
+            Some(value) => {
+                drop(state);
+                then(value);
+            }
+            None => state.then = Some(Box::new(then)),
         }
     }
 
@@ -114,6 +127,12 @@ impl<T> Answer<T> {
                 return;
             }
             state.answered = true;
+            if let Some(then) = state.then.take() {
+                drop(state);
+                // its panic must not end the thread that answers everybody else
+                let _done = catch_unwind(AssertUnwindSafe(|| then(value)));
+                return;
+            }
             state.value = Some(value);
             state.waker.take()
         };
@@ -196,6 +215,27 @@ mod tests {
             assert!(woken.0.load(std::sync::atomic::Ordering::SeqCst));
             assert_eq!(Pin::new(&mut reply).poll(&mut cx), Poll::Ready(1));
         }
+    }
+
+    #[test]
+    fn what_is_to_be_done_then_is_done_once_the_answer_is_there() {
+        let (done, seen) = std::sync::mpsc::channel();
+        let then = |done: std::sync::mpsc::Sender<u32>| move |value| done.send(value).unwrap_or_default();
+        Reply::ready(1).then(then(done.clone()));
+        assert_eq!(seen.try_recv(), Ok(1));
+        let (answer, reply) = Reply::pair(|| 0);
+        reply.then(then(done.clone()));
+        assert!(seen.try_recv().is_err());
+        answer.send(2);
+        assert_eq!(seen.try_recv(), Ok(2));
+        let (unanswered, reply) = Reply::pair(|| 3);
+        reply.then(then(done));
+        drop(unanswered);
+        assert_eq!(seen.try_recv(), Ok(3));
+        // a panic there is nobody else's
+        let (answer, reply) = Reply::pair(|| 0);
+        reply.then(|_| std::panic::resume_unwind(Box::new("then")));
+        answer.send(4);
     }
 
     #[tokio::test]

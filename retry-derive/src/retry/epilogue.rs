@@ -169,7 +169,13 @@ pub(super) fn accept(target: &Target<'_>, names: &Names) -> TokenStream {
 fn parking(target: &Target<'_>, names: &Names) -> TokenStream {
     let Names { span, private, site, watch, note, .. } = names;
     let told = if target.asynchronous {
-        quote_spanned!(*span=> #private::parked(#site, #watch, __retry_ticket.await))
+        // awaited first: a borrow of the watch would have to be `Send`
+        quote_spanned! {*span=>
+            {
+                let __retry_told = __retry_ticket.await;
+                #private::parked(#site, #watch, __retry_told)
+            }
+        }
     } else {
         quote_spanned!(*span=> #private::wait_for(#site, #watch, __retry_ticket))
     };
@@ -255,7 +261,8 @@ fn around_ledger(target: &Target<'_>, names: &Names, ledger: &Ledger, inside: &T
     quote_spanned! {*span=>
         let __retry_entry_key = #private::ledger_key(#site, #scope, #key);
         let __retry_begun = #answer;
-        match #private::ledger_entry(#site, #record_mut, &__retry_entry_key, #cap, __retry_begun) {
+        let __retry_entry = #private::ledger_entry(#site, #record_mut, &__retry_entry_key, #cap, __retry_begun);
+        match __retry_entry {
             ::core::result::Result::Err(__retry_refused) => {
                 #settled
                 #refused

@@ -339,6 +339,8 @@ fn attempt(target: &Target<'_>, names: &Names, cancelled: &TokenStream) -> Token
         let body = quote_spanned!(place=> || -> #body_type #body);
         let run = if target.is_guarded() {
             quote_spanned!(place=> #at_private::Accepted::attempt(&mut __retry_job, #body))
+        } else if target.options.observer.is_set() {
+            quote_spanned!(place=> #at_private::Observed::attempt(&__retry_watch, #body))
         } else {
             quote_spanned!(place=> (#body)())
         };
@@ -347,7 +349,8 @@ fn attempt(target: &Target<'_>, names: &Names, cancelled: &TokenStream) -> Token
     }
     let future = quote_spanned!(place=> async #body);
     let limited = target.is_limited();
-    if !limited && !target.options.cancel.is_set() && !target.is_guarded() && !target.options.nested.is_set() {
+    let (watched, nested) = (target.options.observer.is_set(), target.options.nested.is_set());
+    if !limited && !target.options.cancel.is_set() && !target.is_guarded() && !nested && !watched {
         let future = nested::awaited(names, future);
         return quote_spanned!(*span=> let __retry_out: #body_type = #future.await;);
     }
@@ -357,6 +360,10 @@ fn attempt(target: &Target<'_>, names: &Names, cancelled: &TokenStream) -> Token
     if target.is_guarded() {
         pinned = quote_spanned! {*span=>
             ::core::pin::Pin::new(&mut #private::Guarded::new(&mut __retry_job, #pinned))
+        };
+    } else if watched {
+        pinned = quote_spanned! {*span=>
+            ::core::pin::Pin::new(&mut #private::Seen::new(&mut __retry_watch, #pinned))
         };
     }
     let mut poll = quote_spanned!(*span=> ::core::future::Future::poll(#pinned, __retry_cx));

@@ -24,7 +24,9 @@ pub(super) fn set_up(target: &Target<'_>, names: &Names) -> TokenStream {
             let place = mixed_at(first_span(expr));
             let (value, at_private) = (bound("observer", expr), target.private_at(place));
             let observer = quote_spanned!(place=> #at_private::as_observer(#value));
-            quote_spanned!(*span=> let __retry_watch = #private::Observed::begin(#observer, #has_fallback, #facts);)
+            // each poll of an attempt borrows it uniquely
+            let mutable = (target.asynchronous && !target.is_guarded()).then(|| quote_spanned!(*span=> mut));
+            quote_spanned!(*span=> let #mutable __retry_watch = #private::Observed::begin(#observer, #has_fallback, #facts);)
         }
     }
 }

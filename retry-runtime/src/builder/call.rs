@@ -35,7 +35,7 @@ pub(super) struct Call<K> {
 impl<K> Call<K> {
     /// Whoever watches the call.
     pub(super) fn watch<'s, B: Breaks>(&self, shares: &'s Shares<'_, B>) -> Observed<'s> {
-        Observed::new(shares.observer(), false, || at(&self.site, &self.classes, &self.counts).facts())
+        Observed::new(shares.observer(), || at(&self.site, &self.classes, &self.counts).facts())
     }
 
     pub(super) async fn drive<R, T, E, F, Fut, S, Wait, C, X>(

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
+use super::span::CallSpan;
 use crate::error::StoreError;
 use crate::stop::StopReason;
 
@@ -35,6 +36,8 @@ pub struct Event<'a> {
     /// What the call's budget held when it last asked it, in thousandths of a token; `None` without a budget, and before it
     /// was asked.
     pub milli_tokens: Option<u64>,
+    #[cfg_attr(not(feature = "tracing"), allow(dead_code))] // nobody else looks at it
+    pub(crate) span: &'a CallSpan,
 }
 
 /// What happened, with what only such an event has.
@@ -253,6 +256,8 @@ mod tests {
     use super::*;
     use crate::error::StoreErrorKind;
 
+    static SPAN: CallSpan = CallSpan::new();
+
     fn event(what: What<'_>) -> Event<'_> {
         Event {
             what,
@@ -266,6 +271,7 @@ mod tests {
             elapsed: Duration::from_micros(1_234_567),
             job_id: Some("a1"),
             milli_tokens: None,
+            span: &SPAN,
         }
     }
 
@@ -322,6 +328,23 @@ mod tests {
             let event = event(what);
             assert_eq!((event.name(), event.to_string().as_str()), (name, line));
         }
+    }
+
+    // 12.1: the table of the docs has every event, and no other
+    #[test]
+    fn the_table_names_every_event() {
+        let rows = include_str!("mod.rs").lines().filter_map(|line| line.strip_prefix("//! | `"));
+        let listed: Vec<&str> = rows.filter_map(|row| row.split_once('`')).map(|(name, _)| name).collect();
+        let named: Vec<&str> = include_str!("event.rs")
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("What::")?.split_once(" => \"")?.1.strip_suffix("\","))
+            .collect();
+        assert_eq!(named.len(), 11);
+        let sorted = |mut names: Vec<&'static str>| {
+            names.sort_unstable();
+            names
+        };
+        assert_eq!(sorted(listed), sorted(named));
     }
 
     #[test]

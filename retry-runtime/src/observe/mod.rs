@@ -61,18 +61,32 @@
 //! An observer is called on the call's own thread, between its attempts: what takes long there makes the call wait. A panic
 //! in it is caught and counted ([`observer_panics`]), said aloud once for each observer, and changes nothing else.
 //!
+//! `TracingObserver` (feature `tracing`) makes spans and log lines of events, `MetricsObserver` (feature `metrics`) counters;
+//! each says in its own docs what they are called. `dashboards/` in the repository has a Grafana dashboard and alerts.
+//!
 //! # Notices
 //!
-//! What an operator should know, whoever watches: one process-wide listener takes it ([`set_listener`]); without one it is
-//! a line on stderr. Nothing is said on the way of a first-try success.
+//! What an operator should know, whoever watches: one process-wide listener takes it ([`set_listener`]), with the feature
+//! `tracing` also the subscriber; where neither is there, it is a line on stderr. Nothing is said on the way of a first-try
+//! success.
 
 mod event;
 mod notice;
 mod observer;
 mod once;
+mod span;
+#[cfg(feature = "metrics")]
+mod to_metrics;
+#[cfg(feature = "tracing")]
+mod to_tracing;
 
 pub use event::{Event, What};
 pub use notice::{Level, Notice, set_listener};
 pub use observer::{FromFn, Observer, from_fn, install, observer_panics};
 pub(crate) use observer::{installed, tell};
 pub(crate) use once::warn_once;
+pub(crate) use span::CallSpan;
+#[cfg(feature = "metrics")]
+pub use to_metrics::MetricsObserver;
+#[cfg(feature = "tracing")]
+pub use to_tracing::TracingObserver;

@@ -39,12 +39,14 @@ impl Notice {
         Self { level: Level::Error, ..Self::warning(name, operation, message) }
     }
 
-    /// Says it: to the listener, or on stderr. A panicking listener is caught, and the line goes to stderr. Tells whether
-    /// a listener heard it.
+    /// Says it: to the listener and, with the feature `tracing`, to a subscriber that wants it; where neither hears it, on
+    /// stderr. A panicking listener is caught, and has heard nothing. Tells whether somebody heard it.
     pub fn say(self) -> bool {
         let heard = LISTENER
             .get()
             .is_some_and(|listener| std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| listener(&self))).is_ok());
+        #[cfg(feature = "tracing")]
+        let heard = std::panic::catch_unwind(|| super::to_tracing::notice(&self)).unwrap_or(false) || heard;
         if !heard {
             self.print();
         }
@@ -90,7 +92,7 @@ type Listener = Box<dyn Fn(&Notice) + Send + Sync>;
 
 static LISTENER: OnceLock<Listener> = OnceLock::new();
 
-/// Sends all notices of this process to `listener` instead of stderr. The first call wins; `false` says that there was
+/// Sends all notices of this process to `listener` instead of stderr; a subscriber of `tracing` hears them all the same. The first call wins; `false` says that there was
 /// one already.
 pub fn set_listener(listener: impl Fn(&Notice) + Send + Sync + 'static) -> bool {
     LISTENER.set(Box::new(listener)).is_ok()

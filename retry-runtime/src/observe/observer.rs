@@ -61,7 +61,11 @@ impl<F> fmt::Debug for FromFn<F> {
 
 /// Tells one observer. A panic in it is caught, counted, and said aloud once.
 pub(crate) fn tell<O: Observer + ?Sized>(observer: &O, event: &Event<'_>) {
-    if catch_unwind(AssertUnwindSafe(|| observer.on(event))).is_err() {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| observer.on(event))) {
+        // what it carries may panic once more when it is dropped
+        if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+            std::mem::forget(again);
+        }
         panicked(observer, event);
     }
 }
@@ -77,6 +81,8 @@ pub fn observer_panics() -> u64 {
 fn panicked<O: Observer + ?Sized>(observer: &O, event: &Event<'_>) {
     static SAID: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
     PANICS.fetch_add(1, Ordering::Relaxed);
+    #[cfg(feature = "metrics")]
+    let _counted = catch_unwind(super::to_metrics::observer_panicked);
     // its name is code of the user's as well
     let name = catch_unwind(AssertUnwindSafe(|| observer.name())).unwrap_or("of unknown name");
     let first = SAID.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().insert(name);

@@ -15,7 +15,7 @@ use crate::__private::call::panic_text;
 use crate::__private::letter::{letter, lost_while, parks, wait_for};
 use crate::__private::record::{Hidden, Recorder};
 use crate::__private::site::Site;
-use crate::__private::watch::{Watch, Watched};
+use crate::__private::watch::{News, Watch, Watched, parking};
 use crate::clock;
 use crate::context::RetryContext;
 use crate::dead_letter::{DeadLetter, Ticket};
@@ -24,8 +24,11 @@ use crate::id::Id;
 use crate::stop::StopReason;
 use crate::verdict::Verdict;
 
+/// The class of an attempt that panicked, in events.
+pub(crate) const PANICKED_CLASS: &str = "panicked";
+
 /// What is recorded of an attempt that panicked. Nobody judged it: its letter shows no class.
-const PANICKED: Verdict = Verdict::unknown("panicked");
+const PANICKED: Verdict = Verdict::unknown(PANICKED_CLASS);
 
 /// A job whose end is owed: `write` gives its letter the rest and hands it over.
 pub struct Accepted<'a, V: Watch, W: Fn(DeadLetter, &V) -> Ticket> {
@@ -120,7 +123,11 @@ impl<V: Watch, W: Fn(DeadLetter, &V) -> Ticket> Drop for Accepted<'_, V, W> {
             self.recorder().stopped(Hidden(Stop::plain(StopReason::Dropped)));
             self.job.settled = true;
             let (letter, write, watch) = (self.job.letter(), &self.write, &self.job.watch);
-            lost_while("being parked by a drop guard", letter, |letter| drop(write(letter, watch)));
+            parking(watch, &letter);
+            let lost = lost_while("being parked by a drop guard", letter, |letter| watch.later(write(letter, watch)));
+            if let (Some(lost), true) = (lost, watch.is_watched()) {
+                watch.note(News::Parked(&lost));
+            }
         }
     }
 }
@@ -160,7 +167,8 @@ impl<V: Watch, W: Fn(DeadLetter, &V) -> Ticket, A: Future> Future for Guarded<'_
         match catch_unwind(AssertUnwindSafe(|| self.attempt.as_mut().poll(cx))) {
             Ok(poll) => poll,
             Err(panic) => {
-                let _durable_later = self.job.panicked(&*panic);
+                let ticket = self.job.panicked(&*panic);
+                self.job.watch().later(ticket);
                 resume_unwind(panic)
             }
         }

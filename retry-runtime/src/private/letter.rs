@@ -91,12 +91,12 @@ fn text(what: &str, letter: &DeadLetter, value: &dyn Display) -> Option<String> 
 }
 
 /// Does something with a letter where no panic may get out. One that would have is a loss, and said as one.
-pub(crate) fn lost_while(what: &str, letter: DeadLetter, work: impl FnOnce(DeadLetter)) {
+pub(crate) fn lost_while(what: &str, letter: DeadLetter, work: impl FnOnce(DeadLetter)) -> Option<Parking> {
     let named = named(&letter);
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(letter))) {
+    catch_unwind(AssertUnwindSafe(|| work(letter))).err().map(|panic| {
         let message = format!("a panic while {what}: {}", end_of_panic(panic));
-        lose(&named, StoreError::new(StoreErrorKind::Unknown, message));
-    }
+        lose(&named, StoreError::new(StoreErrorKind::Unknown, message))
+    })
 }
 
 /// What the line about a loss names; the payload is not copied.
@@ -133,9 +133,10 @@ pub fn parked<W: Watch>(site: &Site, watch: &W, parking: Parking) -> Option<Park
 pub fn wait_for<W: Watch>(site: &Site, watch: &W, ticket: Ticket) -> Option<Parking> {
     match ticket.wait(PATIENCE) {
         Ok(parking) => parked(site, watch, parking),
-        Err(_still_open) => {
+        Err(still_open) => {
             let message = format!("no word about a dead letter after {PATIENCE:?}; its sink still has it");
             Notice::warning("park_pending", site.name(), message).say();
+            watch.later(still_open);
             None
         }
     }

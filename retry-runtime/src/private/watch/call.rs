@@ -4,12 +4,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use super::{Facts, News};
+use crate::__private::accepted::PANICKED_CLASS as PANICKED;
 use crate::__private::fallback::reason_falls_back;
 use crate::__private::record::Hidden;
 use crate::clock;
-use crate::dead_letter::Parking;
+use crate::dead_letter::{Parking, Ticket};
 use crate::engine::{Knob, Stop};
-use crate::observe::{Event, Observer, What, tell};
+use crate::observe::{CallSpan, Event, Observer, What, tell};
 use crate::stop::StopReason;
 
 static CALLS: AtomicU64 = AtomicU64::new(0);
@@ -26,9 +27,17 @@ enum Stage {
     Over,
 }
 
+/// Who watches a call.
+pub(super) struct WatchedBy<'o> {
+    pub(super) own: Option<&'o dyn Observer>,
+    pub(super) installed: Option<&'static dyn Observer>,
+    /// The call says itself when its body panics.
+    pub(super) catches: bool,
+}
+
 /// One call that is watched.
 pub(super) struct Watching<'o> {
-    observers: [Option<&'o dyn Observer>; 2],
+    by: WatchedBy<'o>,
     number: u64,
     facts: Facts,
     has_fallback: bool,
@@ -39,6 +48,7 @@ pub(super) struct Watching<'o> {
     failure: Option<(&'static str, Option<i64>)>,
     milli_tokens: Option<u64>,
     letter: Option<Letter>,
+    span: CallSpan,
 }
 
 /// What the events about a letter say of it.
@@ -48,10 +58,10 @@ pub(crate) struct Letter {
 }
 
 impl<'o> Watching<'o> {
-    pub(super) fn new(observers: [Option<&'o dyn Observer>; 2], has_fallback: bool, facts: Facts) -> Self {
+    pub(super) fn new(by: WatchedBy<'o>, has_fallback: bool, facts: Facts) -> Self {
         let now = clock::monotonic();
         Self {
-            observers,
+            by,
             number: CALLS.fetch_add(1, Ordering::Relaxed),
             facts,
             has_fallback,
@@ -62,6 +72,7 @@ impl<'o> Watching<'o> {
             failure: None,
             milli_tokens: None,
             letter: None,
+            span: CallSpan::new(),
         }
     }
 
@@ -82,11 +93,10 @@ impl<'o> Watching<'o> {
                     self.tell(What::Fallback { reason, succeeded: false });
                     self.stage = Stage::BeforeFallback(reason);
                 } else {
-                    let took = clock::monotonic().saturating_duration_since(self.attempt_started);
-                    self.stage = Stage::Between;
-                    self.tell(What::AttemptFailed { took });
+                    self.failed();
                 }
             }
+            News::Panicked => self.panicked(),
             News::Waiting(delay) => self.tell(What::RetryScheduled { delay }),
             News::Stopped(Hidden(stop)) => self.stopped(stop),
             News::FallbackBegins => {
@@ -156,17 +166,46 @@ impl<'o> Watching<'o> {
     }
 
     fn parked(&self, letter: &Letter, parking: &Parking) {
-        let Some(what) = about(letter.reason, parking) else { return };
-        let event = Event { job_id: letter.job_id.as_deref(), ..self.event(what) };
-        self.observers.iter().flatten().for_each(|observer| tell(*observer, &event));
+        if let Some(what) = about(letter.reason, parking) {
+            self.tell_all(&Event { job_id: letter.job_id.as_deref(), ..self.event(what) });
+        }
+    }
+
+    /// Nobody waits for the ticket: the installed observer, which outlives the call, is told on the thread that answers it.
+    pub(super) fn later(&mut self, ticket: Ticket) {
+        if let (Some(observer), Some(letter)) = (self.by.installed, self.letter.take()) {
+            let by = WatchedBy { own: None, installed: Some(observer), catches: false };
+            let mut call = Watching::new(by, false, self.facts);
+            (call.number, call.started, call.attempt) = (self.number, self.started, self.attempt);
+            (call.failure, call.milli_tokens) = (self.failure, self.milli_tokens);
+            (call.stage, call.span) = (Stage::Over, self.span.clone());
+            ticket.then(move |parking| call.parked(&letter, &parking));
+        }
+    }
+
+    fn panicked(&mut self) {
+        self.failure = Some((PANICKED, None));
+        self.failed();
+        self.gave_up(StopReason::Panicked);
+    }
+
+    fn failed(&mut self) {
+        let took = clock::monotonic().saturating_duration_since(self.attempt_started);
+        self.stage = Stage::Between;
+        self.tell(What::AttemptFailed { took });
     }
 
     fn tell(&self, what: What<'_>) {
-        let event = self.event(what);
-        self.observers.iter().flatten().for_each(|observer| tell(*observer, &event));
+        self.tell_all(&self.event(what));
     }
 
-    fn event<'e>(&self, what: What<'e>) -> Event<'e> {
+    fn tell_all(&self, event: &Event<'_>) {
+        for observer in self.by.own.into_iter().chain(self.by.installed) {
+            tell(observer, event);
+        }
+    }
+
+    fn event<'e>(&'e self, what: What<'e>) -> Event<'e> {
         Event {
             what,
             operation: self.facts.operation,
@@ -179,6 +218,7 @@ impl<'o> Watching<'o> {
             elapsed: clock::monotonic().saturating_duration_since(self.started),
             job_id: None,
             milli_tokens: self.milli_tokens,
+            span: &self.span,
         }
     }
 }
@@ -202,12 +242,13 @@ fn about(reason: StopReason, parking: &Parking) -> Option<What<'_>> {
     }
 }
 
-/// A call that ends in another way than by its own loop: its future is dropped, or its body panics.
+/// A call that ends in another way than by its own loop: its future is dropped, or its body panics. Where no panic is caught,
+/// one that goes on while an attempt runs is taken for the body's.
 impl Drop for Watching<'_> {
     fn drop(&mut self) {
         match self.stage {
             Stage::Over => {}
-            _ if self.is_in_body() && std::thread::panicking() => self.gave_up(StopReason::Panicked),
+            Stage::InAttempt if !self.by.catches && std::thread::panicking() => self.panicked(),
             _ => self.gave_up(StopReason::Dropped),
         }
     }

@@ -8,13 +8,17 @@ mod slab;
 
 use std::cell::Cell;
 use std::fmt;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use self::call::Watching;
+use self::call::{WatchedBy, Watching};
 use self::slab::Handle;
 use crate::__private::record::{Hidden, Recorder};
 use crate::context::RetryContext;
-use crate::dead_letter::{DeadLetter, Parking};
+use crate::dead_letter::{DeadLetter, Parking, Ticket};
 use crate::observe::{Observer, installed};
 use crate::refused::LastFailure;
 use crate::verdict::Verdict;
@@ -33,6 +37,8 @@ pub trait Watch {
     fn is_watched(&self) -> bool;
     /// Something happened. Asked only where somebody watches.
     fn note(&self, news: News<'_>);
+    /// A letter was handed over, and the call does not wait to hear what becomes of it: the installed observer does.
+    fn later(&self, ticket: Ticket);
 }
 
 impl<W: Watch> Watch for &W {
@@ -43,6 +49,9 @@ impl<W: Watch> Watch for &W {
     #[inline]
     fn note(&self, news: News<'_>) {
         (**self).note(news);
+    }
+    fn later(&self, ticket: Ticket) {
+        (**self).later(ticket);
     }
 }
 
@@ -57,6 +66,8 @@ pub enum News<'n> {
     FallbackBegins,
     FallbackEnded,
     MilliTokens(Option<u64>),
+    /// The body panicked, and nobody else says what that means for the call.
+    Panicked,
     Letter(&'n DeadLetter),
     Parked(&'n Parking),
 }
@@ -78,7 +89,16 @@ impl Ambient {
     #[cold]
     #[inline(never)]
     fn watched(observer: &'static dyn Observer, has_fallback: bool, facts: Facts) -> Self {
-        Self(slab::put(Box::new(Watching::new([Some(observer), None], has_fallback, facts))))
+        let by = WatchedBy { own: None, installed: Some(observer), catches: false };
+        Self(slab::put(Box::new(Watching::new(by, has_fallback, facts))))
+    }
+
+    fn with(&self, tell: impl FnOnce(&mut Watching<'static>)) {
+        let Some(handle) = self.0 else { return };
+        if let Some(mut call) = slab::take(handle) {
+            tell(&mut call);
+            slab::give_back(handle, call);
+        }
     }
 }
 
@@ -91,11 +111,11 @@ impl Watch for Ambient {
     #[cold]
     #[inline(never)]
     fn note(&self, news: News<'_>) {
-        let Some(handle) = self.0 else { return };
-        if let Some(mut call) = slab::take(handle) {
-            call.note(news);
-            slab::give_back(handle, call);
-        }
+        self.with(|call| call.note(news));
+    }
+
+    fn later(&self, ticket: Ticket) {
+        self.with(|call| call.later(ticket));
     }
 }
 
@@ -119,18 +139,58 @@ fn over(handle: Handle) {
 pub struct Observed<'o>(Cell<Option<Box<Watching<'o>>>>);
 
 impl<'o> Observed<'o> {
-    /// The call begins.
+    /// The call begins. It says itself when its body panics.
     pub fn begin(observer: &'o dyn Observer, has_fallback: bool, facts: impl FnOnce() -> Facts) -> Self {
-        Self::new(Some(observer), has_fallback, facts)
+        let by = WatchedBy { own: Some(observer), installed: installed(), catches: true };
+        Self(Cell::new(Some(Box::new(Watching::new(by, has_fallback, facts())))))
     }
 
-    /// The same, with or without an observer of its own.
-    pub(crate) fn new(observer: Option<&'o dyn Observer>, has_fallback: bool, facts: impl FnOnce() -> Facts) -> Self {
-        let both = [observer, installed()];
-        Self(Cell::new(match both {
-            [None, None] => None,
-            _ => Some(Box::new(Watching::new(both, has_fallback, facts()))),
+    /// The same for the builder, with or without an observer of its own.
+    pub(crate) fn new(own: Option<&'o dyn Observer>, facts: impl FnOnce() -> Facts) -> Self {
+        let by = WatchedBy { own, installed: installed(), catches: false };
+        Self(Cell::new(match by {
+            WatchedBy { own: None, installed: None, .. } => None,
+            by => Some(Box::new(Watching::new(by, false, facts()))),
         }))
+    }
+
+    fn with(&self, tell: impl FnOnce(&mut Watching<'o>)) {
+        if let Some(mut call) = self.0.take() {
+            tell(&mut call);
+            self.0.set(Some(call));
+        }
+    }
+
+    /// Runs one attempt of a blocking call. Its panic is told of, and goes on.
+    pub fn attempt<T>(&self, body: impl FnOnce() -> T) -> T {
+        catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
+            self.note(News::Panicked);
+            resume_unwind(panic)
+        })
+    }
+}
+
+/// One attempt of an async call with an observer, as it is polled: its panic is told of, and goes on.
+#[derive(Debug)]
+pub struct Seen<'w, 'p, 'o, A> {
+    // unique, since what is shared would have to be `Sync`
+    watch: &'w mut Observed<'o>,
+    attempt: Pin<&'p mut A>,
+}
+
+impl<'w, 'p, 'o, A> Seen<'w, 'p, 'o, A> {
+    #[inline]
+    pub const fn new(watch: &'w mut Observed<'o>, attempt: Pin<&'p mut A>) -> Self {
+        Self { watch, attempt }
+    }
+}
+
+impl<A: Future> Future for Seen<'_, '_, '_, A> {
+    type Output = A::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<A::Output> {
+        let Self { watch, attempt } = self.get_mut();
+        watch.attempt(|| attempt.as_mut().poll(cx))
     }
 }
 
@@ -143,10 +203,11 @@ impl Watch for Observed<'_> {
     }
 
     fn note(&self, news: News<'_>) {
-        if let Some(mut call) = self.0.take() {
-            call.note(news);
-            self.0.set(Some(call));
-        }
+        self.with(|call| call.note(news));
+    }
+
+    fn later(&self, ticket: Ticket) {
+        self.with(|call| call.later(ticket));
     }
 }
 
