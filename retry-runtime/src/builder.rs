@@ -287,8 +287,7 @@ impl<'c, K, C, B> Retry<'c, K, C, B> {
     /// assert!(matches!(call(), Err(E::Stopped(refused)) if refused.reason() == StopReason::BreakerOpen));
     /// ```
     pub fn breaker(self, breaker: impl Into<Shared<'c, CircuitBreaker>>) -> Retry<'c, K, C, Breaker<'c>> {
-        let Self { settings, classifier, cancel, .. } = self;
-        Retry { settings, classifier, cancel, breaker: Breaker(breaker.into()) }
+        self.guarded(Breaker(breaker.into()))
     }
 
     /// Tells an observer what the call does: a `&impl Observer`, or an `Arc` of one. The
@@ -312,6 +311,12 @@ impl<'c, K, C, B> Retry<'c, K, C, B> {
     pub fn observer(mut self, observer: impl Into<Shared<'c, dyn Observer + 'c>>) -> Self {
         self.settings.observer = Some(observer.into());
         self
+    }
+
+    /// A breaker, or none.
+    pub(crate) fn guarded<G>(self, breaker: G) -> Retry<'c, K, C, G> {
+        let Self { settings, classifier, cancel, .. } = self;
+        Retry { settings, classifier, cancel, breaker }
     }
 
     /// Ends the call when `cancel` completes, at once: in the middle of an attempt, or of a wait. It is polled first, before

@@ -15,6 +15,7 @@
 
 mod date;
 mod retry_info;
+mod rpc_status;
 
 use std::time::{Duration, SystemTime};
 
@@ -22,6 +23,7 @@ use crate::verdict::{Disposition, Verdict};
 
 pub use date::http_date;
 pub use retry_info::{retry_info, retry_info_in};
+pub use rpc_status::rpc_retry_info;
 
 /// What a response's headers ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -36,9 +36,15 @@ mod policy;
 mod random;
 mod refused;
 pub mod reply;
+#[cfg(feature = "reqwest-middleware")]
+pub mod reqwest_middleware;
+#[cfg(any(feature = "tower", feature = "reqwest-middleware"))]
+mod service;
 mod stop;
 #[cfg(feature = "test-util")]
 pub mod testing;
+#[cfg(feature = "tower")]
+pub mod tower;
 mod verdict;
 
 pub use __private::{AsBreaker, AsBudget, AsPolicy};
@@ -60,6 +66,8 @@ pub use jitter::Jitter;
 pub use ledger::AttemptLedger;
 pub use policy::{ClassLimits, Plan, Policy, PolicyError, Retries};
 pub use refused::{Elapsed, LastFailure, Refused};
+#[cfg(any(feature = "tower", feature = "reqwest-middleware"))]
+pub use service::FailedAttempt;
 pub use stop::StopReason;
 pub use verdict::{Disposition, Verdict};
 

@@ -20,6 +20,15 @@ pub enum Shared<'s, T: ?Sized> {
     Owned(Arc<T>),
 }
 
+impl<T: ?Sized> Clone for Shared<'_, T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Borrowed(shared) => Self::Borrowed(shared),
+            Self::Owned(shared) => Self::Owned(Arc::clone(shared)),
+        }
+    }
+}
+
 impl<T: ?Sized> Deref for Shared<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
@@ -71,8 +80,15 @@ impl<'s> From<Arc<dyn Observer + 's>> for Shared<'s, dyn Observer + 's> {
 pub struct NoBreaker;
 
 /// A [`Retry`](crate::Retry) with one: see [`Retry::breaker`](crate::Retry::breaker).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Breaker<'s>(pub(super) Shared<'s, CircuitBreaker>);
+
+#[cfg(any(feature = "tower", feature = "reqwest-middleware"))]
+impl<'s> Breaker<'s> {
+    pub(crate) fn new(breaker: impl Into<Shared<'s, CircuitBreaker>>) -> Self {
+        Self(breaker.into())
+    }
+}
 
 /// A breaker, or none.
 pub trait Breaks {

@@ -15,8 +15,8 @@ const NO_OPINION: Verdict = Verdict::unknown("unknown");
 /// The verdict about an error of unknown type: that of the outermost error in its chain of sources (itself included) whose
 /// type this crate knows and which has an opinion. At most 64 errors are looked at.
 ///
-/// Known are the standard library's errors, `serde_json`'s, this crate's own, and with the features of their names those of
-/// `tokio`, `http`, `reqwest` and `rusqlite`. Types of your own are found by [`of_chain_with`].
+/// Known are the standard library's errors, `serde_json`'s, this crate's own, and those of other crates with the features of
+/// their names: see [`classify`](crate::classify). Types of your own are found by [`of_chain_with`].
 pub fn of_chain(error: &(dyn Error + 'static)) -> Verdict {
     of_chain_with(error, |_| None)
 }

@@ -9,17 +9,24 @@
 //! | `anyhow` | `anyhow::Error` |
 //! | `http` | `http::StatusCode` (also as a `status` field) and the crate's errors about malformed parts |
 //! | `reqwest` | `reqwest::Error`, whatever hides among its causes |
+//! | `reqwest-middleware` | `reqwest_middleware::Error`; and a middleware that retries |
+//! | `hyper` | `hyper::Error` |
+//! | `tonic` | `tonic::Status`, with its pushback and `RetryInfo` |
 //! | `rusqlite` | `rusqlite::Error` |
+//! | `sqlx` | `sqlx::Error`, whatever the database |
+//! | `tokio-postgres` | `tokio_postgres::Error`, `DbError` |
+//! | `redis` | `redis::RedisError` |
 //!
 //! A failure after which the work may have been done all the same - a time-out, a connection lost with the request under
 //! way - is marked [`outcome_unknown`](Verdict::outcome_unknown). `Box<dyn Error>`, with or without `Send` and `Sync`, and
 //! `anyhow::Error` ask their chain of sources: see [`of_chain`]. Failures told by a number and a text are decided by
-//! [`StatusRules`].
+//! [`StatusRules`], those of databases by [`sql_state`].
 
 mod boxed;
 mod fields;
 mod foreign;
 mod own_impls;
+mod sql_state;
 mod status_rules;
 mod std_impls;
 
@@ -27,6 +34,7 @@ use crate::verdict::Verdict;
 
 pub use boxed::{of_chain, of_chain_with};
 pub use fields::{MessageField, RetryAfterField, StatusField};
+pub use sql_state::sql_state;
 pub use status_rules::StatusRules;
 
 /// Says what should happen after a failure. Derive it, or write it by hand.

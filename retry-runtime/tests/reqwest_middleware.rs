@@ -1,0 +1,190 @@
+//! The middleware for reqwest, against real sockets.
+#![cfg(feature = "reqwest-middleware")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)] // tests fail by panicking
+
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use reqwest_middleware::{ClientBuilder, ClientWithMiddleware, Error};
+use retry_runtime::reqwest_middleware::RetryMiddleware;
+use retry_runtime::{Budget, CircuitBreaker, Classify, Disposition, Policy, Refused, StatusRules, StopReason};
+
+/// What arrived, as text.
+type Seen = Arc<Mutex<Vec<String>>>;
+
+/// Answers each connection with the next reply; an empty one hangs up.
+fn server(replies: &[&'static str]) -> (String, Seen) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (mut replies, seen) = (VecDeque::from(replies.to_vec()), Seen::default());
+    let log = Arc::clone(&seen);
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let request = read(&mut stream);
+            log.lock().unwrap().push(request);
+            drop(stream.write_all(replies.pop_front().unwrap_or("").as_bytes()));
+        }
+    });
+    (format!("http://{address}/"), seen)
+}
+
+fn read(stream: &mut TcpStream) -> String {
+    let mut request = Vec::new();
+    let mut part = [0; 1024];
+    loop {
+        let read = stream.read(&mut part).unwrap_or(0);
+        request.extend(&part[..read]);
+        let text = String::from_utf8_lossy(&request);
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok());
+        if read == 0 || (text.contains("\r\n\r\n") && body.len() >= length.unwrap_or(0)) {
+            return text.into_owned();
+        }
+    }
+}
+
+const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\ndone";
+const BUSY: &str = "HTTP/1.1 503 Busy\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+const NEVER: &str = "HTTP/1.1 400 Bad\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+const NOT_YET: &str = "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+const LATER: &str = "HTTP/1.1 429 Slow\r\nretry-after: 600\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+
+fn policy() -> Policy {
+    Policy::new().base_delay(Duration::from_millis(1))
+}
+
+fn client(retries: impl reqwest_middleware::Middleware) -> ClientWithMiddleware {
+    drop(rustls::crypto::ring::default_provider().install_default());
+    ClientBuilder::new(reqwest::Client::builder().no_proxy().build().unwrap()).with(retries).build()
+}
+
+#[tokio::test]
+async fn statuses_and_lost_connections_are_retried_with_the_body() {
+    let (url, seen) = server(&[BUSY, "", OK]);
+    let answer = client(RetryMiddleware::new(policy())).post(url).body("payload").send().await.unwrap();
+    assert_eq!(answer.text().await.unwrap(), "done");
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.len(), 3);
+    assert!(seen.iter().all(|request| request.ends_with("\r\n\r\npayload")), "{seen:?}");
+}
+
+#[tokio::test]
+async fn the_last_answer_is_returned_as_it_is() {
+    for (replies, retries, status, sent) in
+        [(&[BUSY; 9], 1, 503, 2), (&[NEVER; 9], 5, 400, 1), (&[LATER; 9], 5, 429, 1), (&[NOT_YET; 9], 5, 202, 1)]
+    {
+        let (url, seen) = server(replies);
+        let answer = client(RetryMiddleware::new(policy().max_retries(retries))).get(url).send().await.unwrap();
+        assert_eq!((answer.status().as_u16(), seen.lock().unwrap().len()), (status, sent));
+    }
+}
+
+#[tokio::test]
+async fn rules_of_ones_own_may_name_a_success() {
+    const RULES: StatusRules = StatusRules::HTTP.retryable(&[202, 503]);
+    let (url, seen) = server(&[NOT_YET, OK]);
+    let answer = client(RetryMiddleware::new(policy()).rules(RULES)).get(url).send().await.unwrap();
+    assert_eq!((answer.status().as_u16(), seen.lock().unwrap().len()), (200, 2));
+}
+
+#[tokio::test]
+async fn a_lost_connection_is_not_repeated_where_the_work_must_be_done_once() {
+    let (url, seen) = server(&["", OK]);
+    let error = client(RetryMiddleware::new(policy()).idempotent(false)).get(url).send().await.unwrap_err();
+    assert!(matches!(error, Error::Reqwest(_)) && error.classify().outcome_unknown);
+    assert_eq!(seen.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_budget_and_a_breaker_are_shared_by_all_requests() {
+    let budget = Arc::new(Budget::new().capacity(0));
+    let (url, seen) = server(&[BUSY; 9]);
+    let thrifty = client(RetryMiddleware::new(policy()).budget(Arc::clone(&budget)));
+    assert_eq!(thrifty.get(&url).send().await.unwrap().status(), 503);
+    assert_eq!((seen.lock().unwrap().len(), budget.denied()), (1, 1));
+
+    let breaker = Arc::new(CircuitBreaker::new().min_calls(2));
+    let guarded = client(RetryMiddleware::new(policy()).breaker(breaker));
+    assert_eq!(guarded.get(&url).send().await.unwrap().status(), 503, "it opened, and the last answer is there");
+    let error = guarded.get(&url).send().await.unwrap_err();
+    let Error::Middleware(refused) = &error else { panic!("{error:?}") };
+    assert_eq!(refused.downcast_ref::<Refused>().map(Refused::reason), Some(StopReason::BreakerOpen));
+    assert_eq!(error.classify().disposition, Disposition::Permanent);
+    assert_eq!(seen.lock().unwrap().len(), 3);
+}
+
+/// A body that is not there as a whole, and cannot be had twice.
+struct Stream(Option<&'static str>);
+
+impl hyper::body::Body for Stream {
+    type Data = hyper::body::Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(
+        mut self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<hyper::body::Frame<Self::Data>, Self::Error>>> {
+        let part = self.0.take().map(|part| Ok(hyper::body::Frame::data(part.into())));
+        std::task::Poll::Ready(part)
+    }
+
+    fn size_hint(&self) -> hyper::body::SizeHint {
+        hyper::body::SizeHint::with_exact(self.0.map_or(0, str::len) as u64)
+    }
+}
+
+#[tokio::test]
+async fn a_stream_is_sent_once() {
+    let (url, seen) = server(&[BUSY, OK]);
+    let body = reqwest::Body::wrap(Stream(Some("payload")));
+    let answer = client(RetryMiddleware::new(policy())).post(url).body(body).send().await.unwrap();
+    assert_eq!(answer.status(), 503);
+    let seen = seen.lock().unwrap();
+    assert!(seen.len() == 1 && seen[0].ends_with("payload"), "{seen:?}");
+}
+
+/// Counts requests on their way, by a number in the extensions.
+struct Numbered(Arc<AtomicU32>);
+
+#[derive(Clone)]
+struct Number(u32);
+
+impl reqwest_middleware::Middleware for Numbered {
+    fn handle<'s, 'e, 'n, 'f>(
+        &'s self,
+        request: reqwest::Request,
+        extensions: &'e mut http::Extensions,
+        next: reqwest_middleware::Next<'n>,
+    ) -> std::pin::Pin<Box<dyn Future<Output = Result<reqwest::Response, Error>> + Send + 'f>>
+    where
+        's: 'f,
+        'e: 'f,
+        'n: 'f,
+        Self: 'f,
+    {
+        Box::pin(async move {
+            let number = extensions.get::<Number>().map_or(0, |number| number.0);
+            extensions.insert(Number(number + 1));
+            self.0.store(number + 1, SeqCst);
+            next.run(request, extensions).await
+        })
+    }
+}
+
+#[tokio::test]
+async fn what_is_inside_runs_for_each_attempt_and_sees_the_same_extensions() {
+    let (url, seen) = server(&[BUSY, BUSY, OK]);
+    let last = Arc::new(AtomicU32::new(0));
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let client = ClientBuilder::new(reqwest::Client::builder().no_proxy().build().unwrap())
+        .with(RetryMiddleware::new(policy()))
+        .with(Numbered(Arc::clone(&last)))
+        .with_init(|request: reqwest_middleware::RequestBuilder| request.with_extension(Number(40)))
+        .build();
+    assert_eq!(client.get(url).send().await.unwrap().status(), 200);
+    assert_eq!((seen.lock().unwrap().len(), last.load(SeqCst)), (3, 43));
+}

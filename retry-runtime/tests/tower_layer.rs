@@ -1,0 +1,322 @@
+//! The layer for tower: the engine's rules around a service, and the service's rules inside.
+#![cfg(feature = "tower")]
+#![allow(clippy::unwrap_used, clippy::panic)] // tests fail by panicking
+
+use std::error::Error;
+use std::fmt;
+use std::future::{Future, Ready, poll_fn, ready};
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use retry_runtime::observe::{Event, What, from_fn};
+use retry_runtime::tower::RetryLayer;
+use retry_runtime::{Budget, CircuitBreaker, Classify, Policy, Refused, StopReason, Verdict};
+use tokio::time::Instant;
+use tower_layer::Layer;
+use tower_service::Service;
+
+type BoxError = Box<dyn Error + Send + Sync>;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    Busy,
+    Lost,
+    Refused,
+    NotReady,
+    Stopped(StopReason),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+impl Error for Fault {}
+
+impl Classify for Fault {
+    fn classify(&self) -> Verdict {
+        match self {
+            Self::Busy | Self::NotReady => Verdict::retryable("busy"),
+            Self::Lost => Verdict::retryable("connection").outcome_unknown(),
+            Self::Refused | Self::Stopped(_) => Verdict::permanent("refused"),
+        }
+    }
+}
+
+impl From<Refused> for Fault {
+    fn from(refused: Refused) -> Self {
+        Self::Stopped(refused.reason())
+    }
+}
+
+/// A service that must be polled ready before each call, as the trait demands: each of its clones anew.
+struct Scripted<R, E> {
+    shared: Arc<Shared<R, E>>,
+    polls: u32,
+}
+
+struct Shared<R, E> {
+    outcomes: Mutex<Vec<Result<R, E>>>,
+    /// Polls until it is ready.
+    needs_polls: u32,
+    /// What polling gives instead, in turn.
+    unready: Mutex<Vec<E>>,
+    calls: AtomicU32,
+    called_unready: AtomicU32,
+}
+
+impl<R, E> Scripted<R, E> {
+    /// Gives these outcomes in turn.
+    fn new(needs_polls: u32, outcomes: impl IntoIterator<Item = Result<R, E>>) -> Self {
+        let mut outcomes: Vec<_> = outcomes.into_iter().collect();
+        outcomes.reverse();
+        let shared = Shared {
+            outcomes: Mutex::new(outcomes),
+            needs_polls,
+            unready: Mutex::new(Vec::new()),
+            calls: AtomicU32::new(0),
+            called_unready: AtomicU32::new(0),
+        };
+        Self { shared: Arc::new(shared), polls: 0 }
+    }
+
+    fn calls(&self) -> u32 {
+        assert_eq!(self.shared.called_unready.load(SeqCst), 0, "called without being ready");
+        self.shared.calls.load(SeqCst)
+    }
+}
+
+impl<R, E> Clone for Scripted<R, E> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared), polls: 0 }
+    }
+}
+
+impl<R, E> Service<&'static str> for Scripted<R, E> {
+    type Response = R;
+    type Error = E;
+    type Future = Ready<Result<R, E>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), E>> {
+        self.polls += 1;
+        if self.polls < self.shared.needs_polls {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(self.shared.unready.lock().unwrap().pop().map_or(Ok(()), Err))
+    }
+
+    fn call(&mut self, request: &'static str) -> Self::Future {
+        assert_eq!(request, "request");
+        if self.polls < self.shared.needs_polls {
+            self.shared.called_unready.fetch_add(1, SeqCst);
+        }
+        self.polls = 0;
+        self.shared.calls.fetch_add(1, SeqCst);
+        ready(self.shared.outcomes.lock().unwrap().pop().unwrap())
+    }
+}
+
+async fn call<S: Service<&'static str>>(service: &mut S) -> Result<S::Response, S::Error> {
+    poll_fn(|cx| service.poll_ready(cx)).await?;
+    service.call("request").await
+}
+
+fn policy() -> Policy {
+    Policy::new().max_retries(3)
+}
+
+const BUSY: Result<u32, Fault> = Err(Fault::Busy);
+
+#[tokio::test(start_paused = true)]
+async fn it_waits_by_the_policy_and_polls_until_ready_before_each_attempt() {
+    let inner = Scripted::new(3, [BUSY, BUSY, Ok(7)]);
+    let begun = Instant::now();
+    assert_eq!(call(&mut RetryLayer::new(policy()).layer(inner.clone())).await, Ok(7));
+    assert_eq!(begun.elapsed().as_secs(), 3, "1 s and 2 s");
+    assert_eq!(inner.calls(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_error_is_what_the_caller_gets() {
+    let inner = Scripted::new(1, [BUSY, Err(Fault::Lost)]);
+    let mut service = RetryLayer::new(Policy::new().max_retries(1)).layer(inner.clone());
+    assert_eq!(call(&mut service).await, Err(Fault::Lost));
+    let inner = Scripted::new(1, [Err::<(), _>(Fault::Refused)]);
+    assert_eq!(call(&mut RetryLayer::new(policy()).layer(inner.clone())).await, Err(Fault::Refused));
+    assert_eq!(inner.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_of_readiness_is_the_attempts() {
+    let inner = Scripted::new(1, [BUSY, Ok(1)]);
+    let mut service = RetryLayer::new(policy()).layer(inner.clone());
+    poll_fn(|cx| service.poll_ready(cx)).await.unwrap();
+    let future = service.call("request");
+    inner.shared.unready.lock().unwrap().push(Fault::NotReady);
+    let begun = Instant::now();
+    assert_eq!(future.await, Ok(1));
+    assert_eq!(
+        (inner.calls(), begun.elapsed().as_secs()),
+        (2, 3),
+        "the second of three attempts did not get to its call"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_side_by_side_have_a_service_and_a_session_each() {
+    let inner = Scripted::new(2, std::iter::repeat_n(BUSY, 8));
+    let mut service = RetryLayer::new(policy()).layer(inner.clone());
+    poll_fn(|cx| service.poll_ready(cx)).await.unwrap();
+    let one = service.call("request");
+    poll_fn(|cx| service.poll_ready(cx)).await.unwrap();
+    let other = service.call("request");
+    assert_eq!(tokio::join!(one, other), (BUSY, BUSY));
+    assert_eq!(inner.calls(), 8);
+}
+
+// 7.2
+#[tokio::test(start_paused = true)]
+async fn a_budget_stops_the_retries_of_all_calls() {
+    let budget = Arc::new(Budget::new().min_per_second(1).window(Duration::from_secs(1)).ratio(0.0));
+    let inner = Scripted::new(1, std::iter::repeat_n(BUSY, 9));
+    let mut service =
+        RetryLayer::new(policy().base_delay(Duration::ZERO)).budget(Arc::clone(&budget)).layer(inner.clone());
+    assert_eq!(call(&mut service).await, BUSY);
+    assert_eq!((inner.calls(), budget.denied()), (2, 1), "one token was there");
+    assert_eq!(call(&mut service).await, BUSY);
+    assert_eq!((inner.calls(), budget.denied()), (3, 2));
+}
+
+// 7.2
+#[tokio::test(start_paused = true)]
+async fn a_call_dropped_in_its_wait_gives_the_token_back() {
+    let budget = Arc::new(Budget::new().min_per_second(0).ratio(10.0));
+    budget.succeeded();
+    let inner = Scripted::new(1, [BUSY]);
+    let mut service = RetryLayer::new(policy()).budget(Arc::clone(&budget)).layer(inner.clone());
+    let cut = tokio::time::timeout(Duration::from_millis(500), call(&mut service));
+    assert!(cut.await.is_err());
+    assert_eq!((inner.calls(), budget.milli_tokens()), (1, 10_000));
+}
+
+// 8.1, 5.6
+#[tokio::test(start_paused = true)]
+async fn a_breaker_that_is_open_lets_nothing_through() {
+    let breaker = Arc::new(CircuitBreaker::new().min_calls(1));
+    let inner = Scripted::new(1, [BUSY, BUSY]);
+    let mut service = RetryLayer::new(policy()).breaker(Arc::clone(&breaker)).layer(inner.clone());
+    assert_eq!(call(&mut service).await, BUSY, "its own error, and no retry");
+    assert_eq!(call(&mut service).await, Err(Fault::Stopped(StopReason::BreakerOpen)));
+    assert_eq!((inner.calls(), breaker.refused()), (1, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_in_boxes_are_known_and_have_a_value_for_a_refusal() {
+    let breaker = Arc::new(CircuitBreaker::new().min_calls(1));
+    let lost = || Err::<(), BoxError>(std::io::Error::from(std::io::ErrorKind::ConnectionReset).into());
+    let inner = Scripted::new(1, [lost(), lost()]);
+    let mut service = RetryLayer::new(policy()).breaker(breaker).layer(inner.clone());
+    assert!(call(&mut service).await.unwrap_err().is::<std::io::Error>());
+    assert!(call(&mut service).await.unwrap_err().is::<Refused>());
+    assert_eq!(inner.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_be_done_once_only_is_not_repeated_when_it_may_have_been_done() {
+    let inner = Scripted::new(1, [BUSY, Err(Fault::Lost), Ok(1)]);
+    let mut service = RetryLayer::new(policy()).idempotent(false).layer(inner.clone());
+    assert_eq!(call(&mut service).await, Err(Fault::Lost));
+    assert_eq!(inner.calls(), 2);
+}
+
+// 3.2
+#[tokio::test(start_paused = true)]
+async fn a_deadline_is_never_waited_past() {
+    let inner = Scripted::new(1, std::iter::repeat_n(BUSY, 9));
+    let begun = Instant::now();
+    let mut service = RetryLayer::new(policy()).deadline(Duration::from_secs(2)).layer(inner.clone());
+    assert_eq!(call(&mut service).await, BUSY);
+    assert_eq!((inner.calls(), begun.elapsed().as_secs()), (2, 1));
+}
+
+// 12.1
+#[tokio::test(start_paused = true)]
+async fn an_observer_is_told() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&told);
+    let observer = Arc::new(from_fn(move |event: &Event<'_>| {
+        if let What::AttemptFailed { .. } = event.what {
+            log.lock().unwrap().push(event.operation.to_owned());
+        }
+    }));
+    let inner = Scripted::new(1, [BUSY, Ok(1)]);
+    let mut service = RetryLayer::new(policy()).name("search").observer(observer).layer(inner.clone());
+    assert_eq!(call(&mut service).await, Ok(1));
+    assert_eq!(*told.lock().unwrap(), ["search"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_closure_judges_answers_too() {
+    let inner = Scripted::new(1, [Ok(1), Err(Fault::Refused), Ok(2), Ok(3)]);
+    let odd = |outcome: &Result<u32, Fault>| match outcome {
+        Ok(number) => (number % 2 == 1).then_some(Verdict::retryable("odd")),
+        Err(_) => Some(Verdict::retryable("any")),
+    };
+    assert_eq!(call(&mut RetryLayer::new(policy()).judge(odd).layer(inner.clone())).await, Ok(2));
+    let mut once = RetryLayer::new(Policy::new().max_retries(0)).judge(odd).layer(inner.clone());
+    assert_eq!(call(&mut once).await, Ok(3), "the last answer, as it is");
+    assert_eq!(inner.calls(), 4);
+}
+
+#[cfg(feature = "http")]
+mod http_answers {
+    use http::Response;
+    use retry_runtime::StatusRules;
+    use retry_runtime::tower::Statuses;
+
+    use super::*;
+
+    #[allow(clippy::unnecessary_wraps)] // as a service gives it
+    fn answer(status: u16, header: (&'static str, &'static str)) -> Result<Response<()>, Fault> {
+        Ok(Response::builder().status(status).header(header.0, header.1).body(()).unwrap())
+    }
+
+    async fn status_of(inner: &Scripted<Response<()>, Fault>, retries: u32) -> u16 {
+        let layer = RetryLayer::new(Policy::new().max_retries(retries)).judge(Statuses(StatusRules::HTTP));
+        call(&mut layer.layer(inner.clone())).await.unwrap().status().as_u16()
+    }
+
+    const NONE: (&str, &str) = ("x-none", "");
+
+    // 4.1
+    #[tokio::test(start_paused = true)]
+    async fn statuses_and_their_headers_decide() {
+        let begun = Instant::now();
+        let inner = Scripted::new(2, [answer(503, ("retry-after", "7")), Err(Fault::Busy), answer(200, NONE)]);
+        assert_eq!((status_of(&inner, 2).await, inner.calls()), (200, 3));
+        assert_eq!(begun.elapsed().as_secs(), 9, "7 s as asked, then 2 s");
+        let inner = Scripted::new(1, [answer(500, NONE), answer(502, NONE)]);
+        assert_eq!((status_of(&inner, 1).await, inner.calls()), (502, 2), "the last answer, as it is");
+        for (status, header) in [(404, NONE), (400, NONE), (503, ("x-should-retry", "false")), (302, NONE)] {
+            let inner = Scripted::new(1, [answer(status, header)]);
+            assert_eq!((status_of(&inner, 2).await, inner.calls()), (status, 1));
+        }
+    }
+}
+
+/// Calls can be spawned, and the service shared between tasks.
+#[test]
+fn futures_are_send() {
+    fn send<T: Send>(_: &T) {}
+    let mut service =
+        RetryLayer::new(policy()).breaker(Arc::new(CircuitBreaker::new())).layer(Scripted::new(1, [BUSY]));
+    send(&service);
+    let mut polled = std::pin::pin!(poll_fn(|cx| service.poll_ready(cx)));
+    let mut cx = Context::from_waker(std::task::Waker::noop());
+    assert!(polled.as_mut().poll(&mut cx).is_ready());
+    send(&service.call("request"));
+}
