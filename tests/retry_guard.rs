@@ -8,11 +8,13 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use retry_runtime::dead_letter::{
-    Actor, BoxFuture, DeadLetter, DeadLetterSink, DeadLetterStore, Filter, MemoryStore, PageRequest, Parking, Payload,
-    Ticket,
+    Actor, BoxFuture, DeadLetter, DeadLetterSink, DeadLetterStore, Filter, JobEnd, JobJournal, JournalCounts,
+    MemoryStore, PageRequest, Parking, Payload, Struck, Ticket,
 };
 use retry_runtime::error::StoreError;
+use retry_runtime::id::Id;
 use retry_runtime::ledger::{AttemptLedger, Begin, End, LedgerEntry, LedgerKey, LedgerToken};
 use retry_runtime::reply::Reply;
 use retry_runtime::{Budget, CircuitBreaker, Classify, Elapsed, Refused, RetryContext, StopReason, retry, retrying};
@@ -45,6 +47,8 @@ struct World {
     budget: Budget,
     breaker: CircuitBreaker,
     ledger: MemoryStore,
+    journal: MemoryStore,
+    entered: Mutex<Vec<Id>>,
     letters: Mutex<Vec<DeadLetter>>,
     runs: AtomicU32,
     failed: AtomicU32,
@@ -60,11 +64,18 @@ impl World {
             budget: Budget::new(),
             breaker: CircuitBreaker::new(),
             ledger: MemoryStore::new(),
+            journal: MemoryStore::new(),
+            entered: Mutex::default(),
             letters: Mutex::default(),
             runs: AtomicU32::new(0),
             failed: AtomicU32::new(0),
             done: AtomicU32::new(0),
         }
+    }
+
+    /// How many jobs stand in the journal.
+    fn under_way(&self) -> u64 {
+        self.journal.journalled().now_or_never().unwrap().unwrap().running
     }
 
     fn ends(&self, outcome: Result<u32, E>) -> Result<u32, E> {
@@ -90,8 +101,26 @@ fn later<T: Clone + Send + 'static>(value: T) -> Reply<T> {
 impl DeadLetterSink for World {
     fn submit(&self, letter: DeadLetter) -> Ticket {
         let letter_id = letter.park_id.to_string();
+        drop(self.journal.submit(letter.clone()));
         self.letters.lock().unwrap().push(letter);
         later(Parking::Parked { letter_id })
+    }
+}
+
+impl JobJournal for World {
+    fn enter(&self, job: DeadLetter) -> Reply<Result<(), StoreError>> {
+        assert_eq!((job.kind.as_str(), job.job_id.as_deref(), job.reason), ("job", Some("7"), StopReason::Crashed));
+        assert_eq!((job.payload.clone(), self.runs.load(SeqCst)), (Payload::Json("[1,2]".into()), 0));
+        self.entered.lock().unwrap().push(job.park_id);
+        later(self.journal.enter(job).wait(Duration::ZERO).ok().unwrap())
+    }
+    fn strike(&self, park_id: Id, end: JobEnd) -> Reply<Result<Struck, StoreError>> {
+        let struck = self.journal.strike(park_id, end).wait(Duration::ZERO).ok().unwrap();
+        assert_eq!(struck.as_ref().ok(), Some(&Struck::Removed));
+        later(struck)
+    }
+    fn journalled(&self) -> BoxFuture<'_, Result<JournalCounts, StoreError>> {
+        self.journal.journalled()
     }
 }
 
@@ -120,6 +149,8 @@ impl AttemptLedger for World {
 
 async fn work(w: &World) -> Result<u32, E> {
     let run = w.runs.fetch_add(1, SeqCst) + 1;
+    // 11.4: the entry is there before the first attempt, and as long as one runs
+    assert_eq!(w.under_way(), w.entered.lock().unwrap().len() as u64);
     yield_now().await;
     let Some(ending) = &w.ending else { return pending().await };
     yield_now().await;
@@ -153,6 +184,8 @@ macro_rules! faces {
             $((stringify!($name), |w, context| Box::pin($name(w, context))),)*
             ("new_context", |w, _| Box::pin(new_context(w))),
             ("retrying", |w, _| Box::pin(inline(w))),
+            ("journalled", |w, _| Box::pin(journalled(w))),
+            ("journal_required", |w, context| Box::pin(journal_required(w, context))),
         ];
     };
 }
@@ -179,6 +212,19 @@ faces! {
 #[retry(name = "job", max_retries = 3, context = seen, dead_letter(sink = w, job_id = 7, payload = vec![1, 2], model = "m"))]
 async fn new_context(w: &World) -> Result<u32, E> {
     assert_eq!(seen.attempts(), w.runs.load(SeqCst) + 1);
+    work(w).await
+}
+
+#[retry(name = "job", max_retries = 3, dead_letter(sink = w, job_id = 7, payload = vec![1, 2], model = "m", journal))]
+async fn journalled(w: &World) -> Result<u32, E> {
+    work(w).await
+}
+
+#[retry(
+    name = "job", max_retries = 3, context = context, fallback = second_route(w).await, ledger(store = w, key = 7),
+    dead_letter(sink = w, job_id = 7, payload = vec![1, 2], model = "m", journal = required), deadline = "1h"
+)]
+async fn journal_required(w: &World, context: &mut RetryContext) -> Result<u32, E> {
     work(w).await
 }
 
@@ -212,6 +258,11 @@ fn at_every_await_point(name: &str, face: Face, world: impl Fn() -> World) -> us
         let (w, mut context) = (world(), RetryContext::new());
         let (end, before) = paused().block_on(drop_after(polls, &w, face(&w, &mut context)));
         let letters = w.letters.into_inner().unwrap();
+        // D14: a letter, or a success, takes the entry with it
+        assert_eq!(w.journal.journalled().now_or_never().unwrap().unwrap().running, 0, "{name}, {polls}");
+        if let (Some(letter), Some(entered)) = (letters.first(), w.entered.lock().unwrap().first()) {
+            assert_eq!(letter.park_id, *entered, "{name}, {polls}");
+        }
         let (runs, failed) = (w.runs.load(SeqCst), w.failed.load(SeqCst));
         let done = w.done.load(SeqCst);
         let what = format!("{name}, dropped at await point {polls}: {end:?}, {letters:?}");

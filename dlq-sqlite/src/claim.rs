@@ -12,6 +12,7 @@ use rusqlite::{OptionalExtension, params};
 use crate::due::{Places, due};
 use crate::failpoints;
 use crate::history;
+use crate::journal;
 use crate::letters;
 use crate::operations::members;
 use crate::payload::{Payloads, Raw};
@@ -89,9 +90,9 @@ pub(crate) fn expired_query() -> String {
     )
 }
 
-/// Takes back every lease that has run out.
+/// Takes back every lease that has run out, and parks the jobs of processes that died.
 pub(crate) fn reap(tx: Tx<'_>, actor: &Actor) -> rusqlite::Result<Vec<LetterRow>> {
-    let mut reaped = Vec::new();
+    let mut reaped = journal::reap(tx)?;
     loop {
         let expired = tx
             .connection

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use retry_runtime::dead_letter::{DEFAULT_SCOPE, Intake, Redactor, Retention, StoreClock};
+use retry_runtime::dead_letter::{DEFAULT_SCOPE, Intake, OWNER_LEASE, Redactor, Retention, StoreClock};
 
 use crate::error::OpenError;
 use crate::field::alarm::AlarmAt;
@@ -52,6 +52,8 @@ pub(crate) struct Settings {
     pub(crate) busy_limit: Duration,
     /// How long after opening expired leases are first taken back.
     pub(crate) reap_after: Duration,
+    /// How long this process counts as alive after it last said so.
+    pub(crate) owner_lease: Duration,
     /// Whether there is a file that is deleted when the disk is full.
     pub(crate) reserve: bool,
     /// Payloads that are larger, compressed, get a file of their own.
@@ -73,6 +75,7 @@ impl Settings {
             busy_limit: Duration::from_secs(5),
             // After a long stop every lease has run out at once. Live processes get this long to extend theirs.
             reap_after: Duration::from_secs(10),
+            owner_lease: OWNER_LEASE,
             reserve: true,
             payload_file_above: 1 << 20,
             flush_counters_every: Duration::from_secs(1),
@@ -222,6 +225,13 @@ impl SqliteOptions {
     #[doc(hidden)]
     pub fn reap_after(mut self, grace: Duration) -> Self {
         self.settings.reap_after = grace.min(Duration::from_secs(86_400));
+        self
+    }
+
+    /// How long this process counts as alive after its store last said so, for its jobs in the journal: for tests.
+    #[doc(hidden)]
+    pub fn owner_lease(mut self, lease: Duration) -> Self {
+        self.settings.owner_lease = lease.min(Duration::from_secs(86_400));
         self
     }
 

@@ -105,6 +105,7 @@ mod grouping;
 mod groups;
 mod hand;
 mod history;
+mod journal;
 mod ledger;
 mod letters;
 mod open;

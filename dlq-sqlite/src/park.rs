@@ -8,6 +8,7 @@ use rusqlite::{OptionalExtension, params};
 use crate::failpoints;
 use crate::groups;
 use crate::history;
+use crate::journal;
 use crate::payload::{self, About, Encoded};
 use crate::rows::{self, Tx, small, stored};
 
@@ -16,6 +17,8 @@ use crate::rows::{self, Tx, small, stored};
 pub(crate) enum Origin {
     Live,
     Spill,
+    /// Of a process that died.
+    Journal,
 }
 
 impl Origin {
@@ -23,20 +26,21 @@ impl Origin {
         match self {
             Self::Live => "live",
             Self::Spill => "spill",
+            Self::Journal => "journal",
         }
     }
 
     /// The failpoints' name of it.
     const fn change(self) -> &'static str {
         match self {
-            Self::Live => "park",
+            Self::Live | Self::Journal => "park",
             Self::Spill => "import",
         }
     }
 
     const fn between(self) -> &'static str {
         match self {
-            Self::Live => "park.between",
+            Self::Live | Self::Journal => "park.between",
             Self::Spill => "import.between",
         }
     }
@@ -51,6 +55,7 @@ pub(crate) fn park(
     origin: Origin,
 ) -> rusqlite::Result<String> {
     let park_id = letter.park_id.to_string();
+    journal::remove(tx, &park_id)?;
     let known = tx
         .connection
         .prepare_cached("SELECT letter_id FROM parking WHERE park_id = ?1")?

@@ -82,8 +82,14 @@ pub(crate) struct About<'a> {
     pub(crate) reason: Option<&'a str>,
 }
 
-/// Writes a revision of a letter's payload, in the transaction of its letter.
-pub(crate) fn write(tx: Tx<'_>, about: About<'_>, json: &str, prepared: Option<&Encoded>) -> rusqlite::Result<()> {
+/// Encodes a payload, in the transaction of the row that names it, and has it written: its encoding, and its bytes or the
+/// name of its file.
+pub(crate) fn with_columns(
+    tx: Tx<'_>,
+    json: &str,
+    prepared: Option<&Encoded>,
+    write: impl FnOnce(&str, Option<&[u8]>, Option<&str>) -> rusqlite::Result<()>,
+) -> rusqlite::Result<()> {
     let fresh;
     let encoded = match prepared {
         Some(encoded) => Some(encoded),
@@ -106,7 +112,13 @@ pub(crate) fn write(tx: Tx<'_>, about: About<'_>, json: &str, prepared: Option<&
             (*encoding, None, Some(blob.as_str()))
         }
     };
-    tx.connection
+    write(encoding, bytes, blob)
+}
+
+/// Writes a revision of a letter's payload, in the transaction of its letter.
+pub(crate) fn write(tx: Tx<'_>, about: About<'_>, json: &str, prepared: Option<&Encoded>) -> rusqlite::Result<()> {
+    with_columns(tx, json, prepared, |encoding, bytes, blob| {
+        tx.connection
         .prepare_cached(
             "INSERT INTO payload(seq, revision, encoding, size, bytes, blob, sha256, source, actor, reason, created_at)
              VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
@@ -124,7 +136,8 @@ pub(crate) fn write(tx: Tx<'_>, about: About<'_>, json: &str, prepared: Option<&
             about.reason,
             tx.millis()
         ])?;
-    Ok(())
+        Ok(())
+    })
 }
 
 /// The hash a row has of its payload, as it was.

@@ -3,6 +3,7 @@
 mod admin;
 mod books;
 mod groups;
+mod journal;
 mod late;
 mod operations;
 mod unheard;
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use retry_runtime::dead_letter::{Reserve, Retention, Spill, StoreClock};
 use retry_runtime::error::{StoreError, StoreErrorKind};
+use retry_runtime::id::Id;
 use retry_runtime::observe::Notice;
 use retry_runtime::reply::{Answer, Reply};
 
@@ -108,6 +110,7 @@ impl SqliteStore {
             payloads: Payloads { blobs: Blobs::beside(&path), file_above: settings.payload_file_above },
             counting: Mutex::default(),
             told: Mutex::default(),
+            owner: Id::new(clock.now()).to_string().into(),
         });
         // The check that there is something to read; the connection goes to the thread that reads.
         let first = if settings.access == Access::Read { Some(open::reader(&settings, &shared.lock)?) } else { None };

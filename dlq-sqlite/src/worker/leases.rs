@@ -3,6 +3,9 @@
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
+use retry_runtime::dead_letter::JobEnd;
+use retry_runtime::id::Id;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lease {
     pub(crate) fence: u64,
@@ -14,6 +17,10 @@ pub(crate) struct Lease {
 #[derive(Debug, Default)]
 pub(crate) struct Leases {
     held: HashMap<String, Lease>,
+    /// When this process is next to say that it lives, while it has jobs in the journal.
+    own: Option<SystemTime>,
+    /// Jobs that have ended, and stand in the journal because the store failed.
+    pub(crate) unstruck: Vec<(Id, JobEnd)>,
 }
 
 impl Leases {
@@ -31,7 +38,27 @@ impl Leases {
 
     /// When the next extension is due.
     pub(crate) fn next(&self) -> Option<SystemTime> {
-        self.held.values().map(|lease| lease.due).min()
+        self.held.values().map(|lease| lease.due).chain(self.own).min()
+    }
+
+    /// This process has jobs in the journal, and has just said that it lives.
+    pub(crate) fn own(&mut self, now: SystemTime, lease: Duration) {
+        self.own = Some(now + lease / 3);
+    }
+
+    /// Whether it has.
+    pub(crate) fn is_owner(&self) -> bool {
+        self.own.is_some()
+    }
+
+    /// Whether it is to say so again.
+    pub(crate) fn own_is_due(&self, now: SystemTime) -> bool {
+        self.own.is_some_and(|due| due <= now)
+    }
+
+    /// It has none any more.
+    pub(crate) fn own_nothing(&mut self) {
+        self.own = None;
     }
 
     /// Those to be extended now; each is due again after a third of its length.

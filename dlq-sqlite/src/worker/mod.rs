@@ -48,6 +48,8 @@ pub(crate) struct Shared {
     pub(crate) counting: Mutex<()>,
     /// What the writer tells of itself.
     pub(crate) told: Mutex<Told>,
+    /// In whose name jobs are written into the journal: this opening of the store.
+    pub(crate) owner: Arc<str>,
 }
 
 impl Shared {

@@ -14,7 +14,7 @@ use crate::error::from_sqlite;
 use crate::failpoints;
 use crate::park::{Origin, park};
 use crate::rows::Tx;
-use crate::{claim, counters};
+use crate::{claim, counters, journal};
 
 /// Half of the usual lease.
 const REAP_EVERY: Duration = Duration::from_secs(30);
@@ -59,6 +59,7 @@ impl Worker {
             return;
         }
         self.extend_leases(now);
+        self.say_alive(now);
     }
 
     /// What is due after a batch.
@@ -72,6 +73,7 @@ impl Worker {
             self.reap(now);
         }
         self.write_losses();
+        self.strike_again();
         if self.outage.take_import(now) {
             self.import();
             self.make_reserve();
@@ -142,14 +144,55 @@ impl Worker {
         }
     }
 
+    /// Says that this process lives, while it has jobs in the journal.
+    fn say_alive(&mut self, now: SystemTime) {
+        if self.link.is_none() || !self.leases.own_is_due(now) {
+            return;
+        }
+        let (owner, lease) = (Arc::clone(&self.shared.owner), self.settings.owner_lease);
+        let mut is_owner = true;
+        let outcome = self.small_batch(now, 1, |_, tx| {
+            is_owner = journal::renew(tx, &owner, lease)?;
+            Ok(())
+        });
+        if is_owner {
+            // Where it failed it is tried again as soon.
+            self.leases.own(now, lease);
+        } else if outcome.broken.is_none() {
+            self.leases.own_nothing();
+        }
+        if outcome.broken.is_some() {
+            self.note(outcome.broken.as_ref());
+        }
+    }
+
+    /// Strikes out what could not be struck out when it ended.
+    fn strike_again(&mut self) {
+        if self.leases.unstruck.is_empty() || self.link.is_none() {
+            return;
+        }
+        let jobs = std::mem::take(&mut self.leases.unstruck);
+        let outcome = self.small_batch(self.now, jobs.len(), |index, tx| match jobs.get(index) {
+            Some((park_id, end)) => journal::strike(tx, *park_id, *end).map(drop),
+            None => Ok(()),
+        });
+        let failed = jobs.into_iter().zip(outcome.each).filter(|(_, each)| each.is_err());
+        self.leases.unstruck.extend(failed.map(|(job, _)| job));
+        if outcome.broken.is_some() {
+            self.note(outcome.broken.as_ref());
+        }
+    }
+
     fn reap(&mut self, now: SystemTime) {
         let Some(link) = &self.link else { return };
         // Asked first: nothing is written, and nobody's lock is waited for, when there is nothing to take back.
-        let expired = link
-            .connection
-            .prepare_cached("SELECT EXISTS(SELECT 1 FROM letter WHERE state = 'replaying' AND lease_until < ?1)")
-            .and_then(|mut statement| statement.query_row([crate::rows::millis(now)], |row| row.get::<_, bool>(0)));
-        if expired.is_ok_and(|expired| expired) {
+        let any = |sql: &str| {
+            let mut statement = link.connection.prepare_cached(sql)?;
+            statement.query_row([crate::rows::millis(now)], |row| row.get::<_, bool>(0))
+        };
+        let expired = any("SELECT EXISTS(SELECT 1 FROM letter WHERE state = 'replaying' AND lease_until < ?1)");
+        let dead = any(journal::ANY_DEAD);
+        if expired.is_ok_and(|expired| expired) || dead.is_ok_and(|dead| dead) {
             let outcome = self.small_batch(now, 1, |_, tx| claim::reap(tx, &me()).map(drop));
             if outcome.broken.is_some() {
                 self.note(outcome.broken.as_ref());
@@ -160,15 +203,15 @@ impl Worker {
     /// An orderly end gives its letters back: no replay, no crash.
     pub(super) fn release_leases(&mut self) {
         let held = self.leases.take_all();
-        if held.is_empty() || self.link.is_none() || self.outage.because().is_some() {
+        if (held.is_empty() && !self.leases.is_owner()) || self.link.is_none() || self.outage.because().is_some() {
             return;
         }
         // What cannot be released runs out.
-        let _outcome = self.small_batch(self.clock.now(), held.len(), |index, tx| match held.get(index) {
+        let _outcome = self.small_batch(self.clock.now(), held.len() + 1, |index, tx| match held.get(index) {
             Some((letter_id, lease)) => {
                 claim::release(tx, letter_id, Release::Held { fence: lease.fence }, &me()).map(drop)
             }
-            None => Ok(()),
+            None => journal::end(tx, &self.shared.owner),
         });
     }
 

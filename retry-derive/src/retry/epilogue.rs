@@ -1,12 +1,14 @@
 //! What comes around the loop: the ledger before it, the fallback, the dead letter and the ledger after it.
 //!
 //! ```text
+//! let job = Accepted::new(.., |letter| park(sink, LETTER));          // dropped from here on, it parks
 //! match ledger_entry(begin(..).await) {
 //!     Err(refused) => SKIPPED,
 //!     Ok(entry) => {
+//!         JOURNAL
 //!         let end = loop { .. };
 //!         let end = match end { Err(left) if falls_back(..) => { let out: BODY = async { FALLBACK }.await; .. } end => end };
-//!         let parking = if parks(..) { parked(park(sink, letter).await) } else { None };
+//!         let parking = match job.end() { Some(ticket) => parked(ticket.await), None => { STRIKE None } };
 //!         ledger_end(entry).await;
 //!         RET::end(end, record, parking)
 //!     }
@@ -19,6 +21,7 @@ use syn::{Expr, Ident};
 
 use super::args::{self, mixed_at};
 use super::expand::{Names, Target, bound, user_block};
+use super::journal;
 use super::model::Ledger;
 use super::site::known;
 use crate::value::{bare, first_span};
@@ -41,6 +44,7 @@ pub(crate) fn after(target: &Target<'_>, names: &Names, looped: &TokenStream) ->
         #ledger_end
         #private::end(#shape, __retry_end, #record, __retry_parking)
     };
+    let inside = journal::around(target, names, inside);
     match options.ledger.get() {
         Some(ledger) => around_ledger(target, names, ledger, &inside),
         None => inside,
@@ -131,7 +135,7 @@ fn inside_of(block: &impl ToTokens) -> TokenStream {
 
 /// `let mut __retry_job = ..;`: from here on the call owes an end.
 pub(super) fn accept(target: &Target<'_>, names: &Names) -> TokenStream {
-    let Names { span, private, shape, site, .. } = names;
+    let Names { span, krate, private, shape, site, .. } = names;
     let Some(letter) = target.options.dead_letter.get() else { return TokenStream::new() };
     let Some(sink) = letter.sink.get() else { return TokenStream::new() };
     let part = |name: &str, expr: Option<&Expr>| {
@@ -151,16 +155,27 @@ pub(super) fn accept(target: &Target<'_>, names: &Names) -> TokenStream {
     let submit = quote_spanned!(at_sink=> #at_private::park(#sink, __retry_letter));
     // what borrows for the letter is the option: not the return type, where the rest stands
     let at_key = mixed_at(target.options.dead_letter.key_span());
+    let parts = quote_spanned!(at_key=> #job_id #model #payload);
+    let (fill, parts) = if journal::is_kept(target) {
+        let fill = quote_spanned! {at_key=>
+            let __retry_fill = move |__retry_letter: #krate::dead_letter::DeadLetter| {
+                #parts
+                __retry_letter
+            };
+        };
+        (fill, quote_spanned!(at_key=> let __retry_letter = __retry_fill(__retry_letter);))
+    } else {
+        (TokenStream::new(), parts)
+    };
     let write = quote_spanned! {at_key=>
         move |__retry_letter, __retry_watching| {
-            #job_id
-            #model
-            #payload
+            #parts
             #private::parking(__retry_watching, &__retry_letter);
             #submit
         }
     };
     quote_spanned! {*span=>
+        #fill
         let mut __retry_job =
             #private::Accepted::new(#site, __retry_watch, #private::error_type(#shape), #write);
     }
@@ -179,17 +194,36 @@ fn parking(target: &Target<'_>, names: &Names) -> TokenStream {
     } else {
         quote_spanned!(*span=> #private::wait_for(#site, #watch, __retry_ticket))
     };
+    let strike = journal::strike(target, names);
     quote_spanned! {*span=>
         #note
         let __retry_parking = match #private::Accepted::end(&mut __retry_job) {
             #private::Option::Some(__retry_ticket) => #told,
-            #private::Option::None => #private::Option::None,
+            #private::Option::None => {
+                #strike
+                #private::Option::None
+            }
         };
     }
 }
 
+/// A job that was refused owes nothing, and its options are free again; and the record from then on.
+pub(super) fn settle(target: &Target<'_>, names: &Names) -> (TokenStream, TokenStream) {
+    let Names { span, private, record, .. } = names;
+    match (target.is_guarded(), target.options.context.is_set()) {
+        (false, _) => (TokenStream::new(), record.clone()),
+        (true, true) => {
+            (quote_spanned!(*span=> #private::discard(#private::Accepted::refused(__retry_job));), record.clone())
+        }
+        (true, false) => (
+            quote_spanned!(*span=> let __retry_record = #private::Accepted::refused(__retry_job);),
+            quote_spanned!(*span=> &__retry_record),
+        ),
+    }
+}
+
 fn around_ledger(target: &Target<'_>, names: &Names, ledger: &Ledger, inside: &TokenStream) -> TokenStream {
-    let Names { span, private, returns, shape, site, record, record_mut, .. } = names;
+    let Names { span, private, returns, shape, site, record_mut, .. } = names;
     let (Some(store), Some(key)) = (ledger.store.get(), ledger.key.get()) else { return TokenStream::new() };
     let (at_store, store) = (mixed_at(first_span(store)), bound("store", store));
     let key = bound("key", key);
@@ -224,17 +258,7 @@ fn around_ledger(target: &Target<'_>, names: &Names, ledger: &Ledger, inside: &T
             #private::Option::None => #private::Option::None,
         }
     };
-    // a refused call owes nothing, and its options are free again
-    let (settled, record) = match (target.is_guarded(), target.options.context.is_set()) {
-        (false, _) => (TokenStream::new(), record.clone()),
-        (true, true) => {
-            (quote_spanned!(*span=> #private::discard(#private::Accepted::refused(__retry_job));), record.clone())
-        }
-        (true, false) => (
-            quote_spanned!(*span=> let __retry_record = #private::Accepted::refused(__retry_job);),
-            quote_spanned!(*span=> &__retry_record),
-        ),
-    };
+    let (settled, record) = settle(target, names);
     let refused = match ledger.skipped.get() {
         Some(expr) => {
             let place = mixed_at(first_span(expr));

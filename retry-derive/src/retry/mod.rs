@@ -11,6 +11,7 @@ mod epilogue;
 mod exits;
 mod expand;
 mod fallback;
+mod journal;
 mod limits;
 mod model;
 mod nested;

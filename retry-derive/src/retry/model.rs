@@ -159,12 +159,22 @@ pub(crate) struct Case {
     pub(crate) guard: Option<Expr>,
 }
 
+/// What happens to a job that the journal cannot take.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Journal {
+    /// It runs: `journal`.
+    Wanted,
+    /// It does not: `journal = required`.
+    Required,
+}
+
 #[derive(Default)]
 pub(crate) struct DeadLetter {
     pub(crate) sink: Slot<Expr>,
     pub(crate) job_id: Slot<Expr>,
     pub(crate) payload: Slot<Expr>,
     pub(crate) model: Slot<Expr>,
+    pub(crate) journal: Slot<Journal>,
     /// A mistake in it was reported.
     pub(crate) broken: bool,
 }

@@ -114,7 +114,10 @@ const ATTEMPTS: &str = "did you mean `max_retries`, which counts the attempts af
 pub(crate) const NUMBERS: &[&str] = &["max_retries", "base_delay", "max_delay", "backoff", "jitter", "max_retry_after"];
 
 /// The parts of `dead_letter(..)`, each `key = VALUE`.
-pub(crate) const DEAD_LETTER: &[&str] = &["sink", "job_id", "payload", "model"];
+pub(crate) const DEAD_LETTER: &[&str] = &["sink", "job_id", "payload", "model", "journal"];
+
+/// The part of it that may stand alone.
+pub(crate) const JOURNAL: &str = "journal";
 
 /// The parts of `ledger(..)`, each `key = VALUE`.
 pub(crate) const LEDGER: &[&str] = &["store", "key", "scope", "max_attempts", "skipped"];

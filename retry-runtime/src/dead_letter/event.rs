@@ -13,6 +13,7 @@ use crate::dead_letter::LetterState;
 /// | `claimed` | a replay took it (`detail`: who replays) |
 /// | `replayed` | a replay gave a result (`detail`: `recovered`, `gone`, or why it failed) |
 /// | `late_result` | a result came after its lease had gone: recorded, and without effect |
+/// | `late_end` | a job that was parked as crashed ended after all, in the process that was taken for dead |
 /// | `lease_expired` | a replay died |
 /// | `released` | a replay was given up without a result (`detail`: `held`, or `forced` by an operator) |
 /// | `restored`, `discarded`, `resolved` | an operator did it |

@@ -16,6 +16,7 @@ mod hand;
 mod handover;
 mod history;
 mod intake;
+mod journal;
 mod letter;
 mod losses;
 mod memory;
@@ -60,6 +61,7 @@ pub use hand::{
 pub use handover::{AsyncSink, BlockingSink, Closed};
 pub use history::{HistorySize, MAX_HISTORY_BYTES, MAX_HISTORY_ENTRIES, message_size};
 pub use intake::Intake;
+pub use journal::{JobEnd, JobJournal, JournalCounts, OWNER_LEASE, Struck, crashed};
 pub use letter::{DeadLetter, Payload};
 pub use losses::{give_back_losses, lose, lost, take_losses};
 pub use memory::MemoryStore;

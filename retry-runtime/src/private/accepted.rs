@@ -12,14 +12,16 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::__private::call::panic_text;
+use crate::__private::journal::not_entered;
 use crate::__private::letter::{letter, lost_while, parks, wait_for};
 use crate::__private::record::{Hidden, Recorder};
 use crate::__private::site::Site;
 use crate::__private::watch::{News, Watch, Watched, parking};
 use crate::clock;
 use crate::context::RetryContext;
-use crate::dead_letter::{DeadLetter, Ticket};
+use crate::dead_letter::{DeadLetter, JobEnd, ReplayScope, Ticket};
 use crate::engine::Stop;
+use crate::error::{StoreError, StoreErrorKind};
 use crate::id::Id;
 use crate::stop::StopReason;
 use crate::verdict::Verdict;
@@ -45,13 +47,18 @@ struct Job<'a, V> {
     park_id: Id,
     /// It ended, or its letter is on its way.
     settled: bool,
+    /// It may stand in a journal.
+    entered: bool,
     record: RetryContext,
 }
 
 impl<'a, V: Watch, W: Fn(DeadLetter, &V) -> Ticket> Accepted<'a, V, W> {
     pub fn new(site: &'a Site, watch: V, error_type: &'static str, write: W) -> Self {
         let park_id = Id::new(clock::wall());
-        Self { job: Job { site, watch, error_type, park_id, settled: false, record: RetryContext::new() }, write }
+        Self {
+            job: Job { site, watch, error_type, park_id, settled: false, entered: false, record: RetryContext::new() },
+            write,
+        }
     }
 
     /// The record of the call.
@@ -74,6 +81,40 @@ impl<'a, V: Watch, W: Fn(DeadLetter, &V) -> Ticket> Accepted<'a, V, W> {
     /// Takes over what a context of the user's says: that one the body may be reading when the call is dropped.
     pub fn note(&mut self, context: &RetryContext) {
         self.job.record.mirror(context);
+    }
+
+    /// The job as a journal keeps it; `None` inside a replay of it, which the journal leaves alone.
+    pub fn entry(&self, fill: impl FnOnce(DeadLetter) -> DeadLetter) -> Option<DeadLetter> {
+        let job =
+            fill(DeadLetter::known_as(self.job.park_id, self.job.site.name(), StopReason::Crashed, clock::wall()));
+        let replayed = ReplayScope::current().is_some_and(|scope| scope.covers(&job.kind, job.job_id.as_deref()));
+        (!replayed).then_some(job)
+    }
+
+    /// What the journal answered. The error, where the job may not run without its entry.
+    pub fn entered(&mut self, answer: Result<(), StoreError>, required: bool) -> Option<StoreError> {
+        let Err(error) = answer else {
+            self.job.entered = true;
+            return None;
+        };
+        // Perhaps it is written all the same.
+        self.job.entered = error.kind() == StoreErrorKind::Unknown;
+        if required {
+            return Some(error);
+        }
+        not_entered(self.job.site, &error);
+        None
+    }
+
+    /// What is to be struck out of the journal: a job that ended, and leaves no letter.
+    pub fn to_strike(&self) -> Option<(Id, JobEnd)> {
+        let end = match self.job.record.stop_reason() {
+            Some(StopReason::Succeeded) => JobEnd::Succeeded,
+            // what was refused never began
+            Some(StopReason::Gone | StopReason::LedgerRefused) => JobEnd::Gone,
+            _ => return None,
+        };
+        self.job.entered.then_some((self.job.park_id, end))
     }
 
     /// The call came to an end of its own: the ticket of its letter, if it leaves one.

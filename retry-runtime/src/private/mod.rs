@@ -9,6 +9,7 @@ mod classes;
 pub mod classify;
 mod fallback;
 mod guards;
+mod journal;
 mod ledger;
 mod letter;
 #[cfg(feature = "test-util")]
@@ -28,6 +29,7 @@ pub use cancel::{Cancels, cancel_future, cancelled, is_cancelled, unless_cancell
 pub use classes::{Class, Classes, Counts};
 pub use fallback::{fallback_begins, fallback_failed, fallback_succeeded, falls_back};
 pub use guards::{AsBreaker, AsBudget, Guarding, Guards, as_breaker, as_budget, succeeded_sharing};
+pub use journal::{journal_enter, journal_refused, journal_strike, journal_struck, journal_wait};
 pub use ledger::{Entry, ledger_begin, ledger_end, ledger_ended, ledger_entry, ledger_key, ledger_wait};
 pub use letter::{job_id, model, park, parked, payload, wait_for};
 #[cfg(feature = "test-util")]
@@ -39,10 +41,11 @@ pub(crate) use record::AtRunTime;
 pub use record::{Always, Context, NewRecorder, Recorder, Remember, Timer, Wanted, context_mut, context_ref};
 pub use returns::{
     ByType, Fails, Fresh, Own, Report, Returns, Shape, classifier, classifier_of, end, error_of, error_type, failure,
-    finish, known_of, leave, leave_broken, leave_cancelled, leave_limited, light, refuse, timed, value_of,
+    finish, known_of, leave, leave_broken, leave_cancelled, leave_limited, light, refuse, refuse_unjournalled, timed,
+    value_of,
 };
 pub use site::{AsPolicy, Site};
-pub use stand_in::{FromBroken, FromCancelled, FromElapsed, FromRefused};
+pub use stand_in::{FromBroken, FromCancelled, FromElapsed, FromRefused, FromUnjournalled};
 pub use text::text_of;
 pub use wait::{Timed, is_zero, poll_limited, sleep, sleep_blocking, yield_once};
 pub use watch::{Ambient, Facts, News, Observed, Seen, Watch, Watched, as_observer, parking};

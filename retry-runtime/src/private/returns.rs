@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 
 use crate::__private::class_names::Known;
 use crate::__private::record::{NewRecorder, Recorder, Timer};
-use crate::__private::stand_in::{FromBroken, FromCancelled, FromElapsed, FromRefused};
+use crate::__private::stand_in::{FromBroken, FromCancelled, FromElapsed, FromRefused, FromUnjournalled};
 use crate::classify::Classify;
 use crate::context::RetryContext;
 use crate::dead_letter::Parking;
@@ -338,6 +338,15 @@ where
     R::Error: FromRefused<R::Left>,
 {
     R::pack(Err(R::failure(R::Error::from_refused(refused), record, None)))
+}
+
+/// What a call returns whose job could not be written down.
+pub fn refuse_unjournalled<R, M, C: Recorder>(_: Shape<R, M>, refused: Refused, record: &C) -> R::Out
+where
+    R: Returns<M>,
+    R::Error: FromUnjournalled<R::Left>,
+{
+    R::pack(Err(R::failure(R::Error::from_unjournalled(refused), record, None)))
 }
 
 /// What a cancelled call leaves.

@@ -94,3 +94,27 @@ impl<E> FromBroken<Option<E>> for E {
         None
     }
 }
+
+/// What is returned where the job could not be written down first.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no value for a job that the journal could not take",
+    label = "`journal = required` needs `From<retry_runtime::Refused>` for the error",
+    note = "write `impl From<retry_runtime::Refused> for {Self}`, or return `Result<T, retry_runtime::GaveUp<{Self}>>`",
+    note = "with `journal` alone the job runs all the same, and a notice says so"
+)]
+pub trait FromUnjournalled<L> {
+    fn from_unjournalled(refused: Refused) -> L;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: From<Refused>> FromUnjournalled<E> for E {
+    fn from_unjournalled(refused: Refused) -> E {
+        refused.into()
+    }
+}
+
+impl<E> FromUnjournalled<Option<E>> for E {
+    fn from_unjournalled(_: Refused) -> Option<E> {
+        None
+    }
+}

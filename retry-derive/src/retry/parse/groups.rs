@@ -11,7 +11,7 @@ use super::values::{Owner, number};
 use super::{bind_known, report, skip_to_comma, until_comma};
 use crate::diag::Diag;
 use crate::names::nearest;
-use crate::retry::model::{Binding, Case, Class, DeadLetter, Ledger, Numbers, Options};
+use crate::retry::model::{Binding, Case, Class, DeadLetter, Journal, Ledger, Numbers, Options};
 use crate::retry::table;
 use crate::value;
 
@@ -107,6 +107,11 @@ fn part(
             .help(format!("the keys of `{group}(..)` are {}", names.join(", ")));
         return None;
     };
+    if name == table::JOURNAL && (input.is_empty() || input.peek(Token![,])) {
+        let word = syn::Path::from(key.clone());
+        take(name, &key, Expr::Path(syn::ExprPath { attrs: Vec::new(), qself: None, path: word }));
+        return Some(());
+    }
     if !input.peek(Token![=]) || input.peek(Token![==]) {
         diag.error(&key, format!("`{name}` needs a value: `{name} = ..`"));
         return None;
@@ -123,7 +128,15 @@ fn part(
 
 pub(super) fn dead_letter(diag: &Diag, options: &mut Options, group: &Ident, content: TokenStream) -> DeadLetter {
     let mut letter = DeadLetter::default();
+    let mut read = true;
     let whole = parts(diag, group, table::DEAD_LETTER, content, |name, key, expr| {
+        if name == table::JOURNAL {
+            match journal(diag, &expr) {
+                Some(journal) => letter.journal.set(diag, key, journal),
+                None => read = false,
+            }
+            return;
+        }
         options.bindings.push(Binding { name, class: None, expr: expr.clone() });
         match name {
             "sink" => letter.sink.set(diag, key, expr),
@@ -132,8 +145,22 @@ pub(super) fn dead_letter(diag: &Diag, options: &mut Options, group: &Ident, con
             _ => letter.model.set(diag, key, expr),
         }
     });
-    letter.broken = !whole;
+    letter.broken = !whole || !read;
     letter
+}
+
+/// `journal`, or `journal = required`
+fn journal(diag: &Diag, value: &Expr) -> Option<Journal> {
+    let word = if let Expr::Path(path) = value { path.path.get_ident().map(ToString::to_string) } else { None };
+    match word.as_deref() {
+        Some(table::JOURNAL) => Some(Journal::Wanted),
+        Some("required") => Some(Journal::Required),
+        _ => {
+            diag.error(value, "`journal` takes no value but `required`")
+                .help("write `journal`, or `journal = required`: then a job that cannot be written down does not run");
+            None
+        }
+    }
 }
 
 pub(super) fn ledger(diag: &Diag, options: &mut Options, group: &Ident, content: TokenStream) -> Ledger {

@@ -6,13 +6,14 @@ mod counters;
 mod doctor;
 mod groups;
 mod hand;
+mod journal;
 mod ledger;
 mod operations;
 mod portable;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use crate::counters::{Day, Threshold};
@@ -48,7 +49,13 @@ use crate::stop::StopReason;
 pub struct MemoryStore {
     clock: StoreClock,
     intake: Intake,
-    state: Mutex<State>,
+    state: Owned,
+}
+
+/// The letters, and in whose name this handle writes into their journal.
+struct Owned {
+    shared: Arc<Mutex<State>>,
+    owner: u64,
 }
 
 #[derive(Default)]
@@ -64,6 +71,7 @@ struct State {
     events: Vec<EventRecord>,
     operations: operations::Operations,
     arrived: groups::Arrived,
+    journal: journal::Journal,
 }
 
 struct Stored {
@@ -105,7 +113,7 @@ impl MemoryStore {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing below panics between two changes that belong together.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -148,6 +156,7 @@ impl Stored {
 
 impl State {
     fn park(&mut self, letter: DeadLetter, now: SystemTime) -> String {
+        self.unjournal(letter.park_id);
         if let Some(letter_id) = self.parkings.get(&letter.park_id) {
             return letter_id.clone();
         }
@@ -215,7 +224,7 @@ impl State {
             self.happened("lease_expired", row, Some(LetterState::Replaying), actor, "", now);
             self.operations.reaped(row, now);
         }
-        reaped
+        reaped.into_iter().chain(self.reap_journal(now)).collect()
     }
 
     fn claim(&mut self, request: &ClaimRequest, actor: &Actor, now: SystemTime) -> Vec<Claimed> {

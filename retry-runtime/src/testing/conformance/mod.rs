@@ -15,6 +15,11 @@
 //! conformance::operations(MemoryStore::with_clock).assert_passed();
 //! conformance::ledger(MemoryStore::with_clock).assert_passed();
 //! conformance::counters(MemoryStore::with_clock).assert_passed();
+//! conformance::journal(|clock| {
+//!     let store = MemoryStore::with_clock(clock);
+//!     (store.another(), store)
+//! })
+//! .assert_passed();
 //! ```
 
 mod admin;
@@ -28,6 +33,7 @@ mod doctor;
 mod groups;
 mod hand;
 mod history;
+mod journal;
 mod ledger;
 mod lifecycle;
 mod model;
@@ -47,7 +53,7 @@ use std::sync::Arc;
 
 use crate::counters::{DailyCounters, Thresholds};
 use crate::dead_letter::{
-    BulkOperations, Checkup, DeadLetterSink, DeadLetterStore, Doctor, Finding, StoreAdmin, StoreClock,
+    BulkOperations, Checkup, DeadLetterSink, DeadLetterStore, Doctor, Finding, JobJournal, StoreAdmin, StoreClock,
 };
 use crate::ledger::{AttemptLedger, LedgerBooks};
 
@@ -134,6 +140,12 @@ pub fn groups<S: crate::dead_letter::FailureGroups>(mut make: impl FnMut(StoreCl
 /// Checks an attempt ledger. `make` gives a fresh, empty ledger on the clock.
 pub fn ledger<L: AttemptLedger>(mut make: impl FnMut(StoreClock) -> L) -> Report {
     run(ledger::checks(), || Bench::new(&mut make))
+}
+
+/// Checks a journal. `make` gives two stores over the same letters, as two processes have them; dropping one is the orderly
+/// end of its process.
+pub fn journal<S: JobJournal + DeadLetterStore>(mut make: impl FnMut(StoreClock) -> (S, S)) -> Report {
+    run(journal::checks(), || journal::TwoProcesses::new(&mut make))
 }
 
 /// Checks daily counters. `make` gives fresh, empty counters on the clock.

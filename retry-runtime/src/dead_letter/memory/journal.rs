@@ -1,0 +1,141 @@
+//! The journal of the store in memory. Its processes are handles: [`MemoryStore::another`] gives a second one.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use super::{MemoryStore, Owned, State, later};
+use crate::dead_letter::{
+    Actor, BoxFuture, DeadLetter, JobEnd, JobJournal, JournalCounts, LetterRow, OWNER_LEASE, Struck, crashed,
+};
+use crate::error::StoreError;
+use crate::id::Id;
+use crate::reply::Reply;
+
+/// The jobs that are under way, and whose they are.
+#[derive(Default)]
+pub(super) struct Journal {
+    jobs: BTreeMap<Id, (u64, DeadLetter)>,
+    /// Until when each owner is taken for alive.
+    owners: BTreeMap<u64, SystemTime>,
+    last_owner: u64,
+}
+
+impl Journal {
+    /// A new owner.
+    pub(super) fn owner(&mut self) -> u64 {
+        self.last_owner += 1;
+        self.last_owner
+    }
+
+    fn lives(&self, owner: u64, now: SystemTime) -> bool {
+        self.owners.get(&owner).is_some_and(|until| *until >= now)
+    }
+}
+
+impl State {
+    /// An owner that does something is alive.
+    pub(super) fn is_alive(&mut self, owner: u64, now: SystemTime) {
+        self.journal.owners.insert(owner, crate::clock::after(now, OWNER_LEASE));
+    }
+
+    /// An orderly end: what it leaves is nobody's at once.
+    pub(super) fn owner_ends(&mut self, owner: u64) {
+        self.journal.owners.remove(&owner);
+    }
+
+    /// A parked job is under way no more.
+    pub(super) fn unjournal(&mut self, park_id: Id) {
+        self.journal.jobs.remove(&park_id);
+    }
+
+    /// Parks the jobs of the dead.
+    pub(super) fn reap_journal(&mut self, now: SystemTime) -> Vec<LetterRow> {
+        let journal = &self.journal;
+        let dead = journal.jobs.iter().filter(|(_, (owner, _))| !journal.lives(*owner, now));
+        let dead: Vec<_> = dead.map(|(_, (owner, job))| (*owner, job.clone())).collect();
+        let mut rows = Vec::with_capacity(dead.len());
+        for (owner, job) in dead {
+            let letter_id = self.park(crashed(job, &format!("process {owner}"), now), now);
+            rows.extend(self.letter(&letter_id).ok().map(|stored| stored.row.clone()));
+        }
+        rows
+    }
+
+    fn strike(&mut self, park_id: Id, end: JobEnd, actor: &Actor, now: SystemTime) -> Struck {
+        if self.journal.jobs.remove(&park_id).is_some() {
+            return Struck::Removed;
+        }
+        let Some(letter_id) = self.parkings.get(&park_id).cloned() else { return Struck::Nothing };
+        let Ok(stored) = self.letter(&letter_id) else { return Struck::Nothing };
+        let before = stored.row.state;
+        if !stored.row.ended_late(end, actor, now) {
+            return Struck::Nothing;
+        }
+        let row = stored.row.clone();
+        self.happened("late_end", &row, Some(before), actor, "", now);
+        Struck::Late
+    }
+}
+
+impl MemoryStore {
+    /// A second store over the same letters, as another process would have one.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        let state = Owned::of(Arc::clone(&self.state.shared));
+        Self { clock: self.clock.clone(), intake: self.intake.clone(), state }
+    }
+}
+
+impl JobJournal for MemoryStore {
+    fn enter(&self, job: DeadLetter) -> Reply<Result<(), StoreError>> {
+        let (job, now) = (self.intake.letter(job), self.clock.now());
+        let mut state = self.lock();
+        state.is_alive(self.state.owner, now);
+        if !state.parkings.contains_key(&job.park_id) {
+            state.journal.jobs.insert(job.park_id, (self.state.owner, job));
+        }
+        Reply::ready(Ok(()))
+    }
+
+    fn strike(&self, park_id: Id, end: JobEnd) -> Reply<Result<Struck, StoreError>> {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        state.is_alive(self.state.owner, now);
+        Reply::ready(Ok(state.strike(park_id, end, &Actor::new("store", "late end"), now)))
+    }
+
+    fn journalled(&self) -> BoxFuture<'_, Result<JournalCounts, StoreError>> {
+        later(move || {
+            let (state, now) = (self.lock(), self.clock.now());
+            let mut counts = JournalCounts::default();
+            for (owner, _) in state.journal.jobs.values() {
+                if state.journal.lives(*owner, now) {
+                    counts.running += 1;
+                } else {
+                    counts.orphaned += 1;
+                }
+            }
+            Ok(counts)
+        })
+    }
+}
+
+impl Owned {
+    fn of(shared: Arc<Mutex<State>>) -> Self {
+        let owner = shared.lock().unwrap_or_else(PoisonError::into_inner).journal.owner();
+        Self { shared, owner }
+    }
+}
+
+impl Default for Owned {
+    fn default() -> Self {
+        Self::of(Arc::default())
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner).owner_ends(self.owner);
+    }
+}

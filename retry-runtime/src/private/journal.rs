@@ -1,0 +1,61 @@
+//! `journal`: the job is written down before its first attempt, and struck out when it ends without a letter.
+
+use std::time::Duration;
+
+use crate::__private::record::{Hidden, Recorder};
+use crate::__private::site::Site;
+use crate::dead_letter::{DeadLetter, JobEnd, JobJournal, Struck};
+use crate::engine::Stop;
+use crate::error::{StoreError, StoreErrorKind};
+use crate::id::Id;
+use crate::observe::Notice;
+use crate::refused::Refused;
+use crate::reply::Reply;
+use crate::stop::StopReason;
+
+/// How long a blocking call waits for its journal before it goes on without.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Writes a job down.
+pub fn journal_enter<J: JobJournal + ?Sized>(journal: &J, job: DeadLetter) -> Reply<Result<(), StoreError>> {
+    journal.enter(job)
+}
+
+/// The blocking twin's answer.
+pub fn journal_wait<T>(reply: Reply<Result<T, StoreError>>) -> Result<T, StoreError> {
+    reply.wait(PATIENCE).unwrap_or_else(|_still_open| {
+        Err(StoreError::new(StoreErrorKind::Unknown, format!("no answer within {PATIENCE:?}")))
+    })
+}
+
+/// What is said of a job that runs without its entry.
+#[cold]
+pub(crate) fn not_entered(site: &Site, error: &StoreError) {
+    let message = format!("a job cannot be written down: {error}; it runs, and is lost if this process dies under it");
+    Notice::warning("journal_failed", site.name(), message).say();
+}
+
+/// The end of a job that may not run without its entry: `journal = required`.
+#[cold]
+pub fn journal_refused<R: Recorder>(record: &mut R, error: &StoreError) -> Refused {
+    record.stopped(Hidden(Stop::plain(StopReason::LedgerRefused)));
+    Refused::new(StopReason::LedgerRefused, format!("journal: the job cannot be written down: {error}"))
+}
+
+/// Strikes a job out that leaves no letter.
+pub fn journal_strike<J: JobJournal + ?Sized>(
+    journal: &J,
+    (park_id, end): (Id, JobEnd),
+) -> Reply<Result<Struck, StoreError>> {
+    journal.strike(park_id, end)
+}
+
+/// A journal that could not strike a job out never breaks the call, and never goes unseen.
+pub fn journal_struck(site: &Site, answer: Result<Struck, StoreError>) {
+    if let Err(error) = answer {
+        let message = format!(
+            "a job that is done cannot be struck out: {error}; if this process ends before it is, the job is parked as crashed"
+        );
+        Notice::warning("journal_failed", site.name(), message).say();
+    }
+}
