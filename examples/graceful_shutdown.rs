@@ -1,7 +1,8 @@
 //! Ctrl-C or SIGTERM: what is in flight is parked, and the program ends, in far less than a second.
 //!
 //! Forty jobs run, in the middle of an attempt or of a wait of a minute. One token, given to every call as
-//! `cancel = token.cancelled()`, ends them all at once; each is in the database with the attempts made so far.
+//! `cancel = token.cancelled()`, ends them all at once; each is in the database with the attempts made so far. Ten more know
+//! of no token: their tasks are aborted, and each parks from its drop guard, without waiting; closing the store waits.
 //!
 //! `graceful_shutdown [--db PATH] [--wait]`: without `--wait` the program is its own operator, and stops once all jobs run.
 
@@ -46,6 +47,13 @@ async fn run(dlq: SqliteStore, stop: CancellationToken, started: Arc<AtomicU32>,
     Ok(job)
 }
 
+#[retry(dead_letter(sink = &dlq, job_id = job, payload = job))]
+async fn run_unaware(dlq: SqliteStore, started: Arc<AtomicU32>, job: u32) -> Result<u32, JobError> {
+    started.fetch_add(1, SeqCst);
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    Ok(job)
+}
+
 /// Completes at Ctrl-C, or on Unix at SIGTERM, which is what service managers send. It listens from now on.
 fn signal() -> std::io::Result<impl Future<Output = ()>> {
     #[cfg(unix)]
@@ -74,7 +82,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let started = Arc::new(AtomicU32::new(0));
     let start = |job| tokio::spawn(run(dlq.clone(), stop.clone(), Arc::clone(&started), job));
     let jobs: Vec<_> = (0..40).map(start).collect();
-    while started.load(SeqCst) < 40 {
+    let unaware = |job| tokio::spawn(run_unaware(dlq.clone(), Arc::clone(&started), job));
+    let unaware: Vec<_> = (40..50).map(unaware).collect();
+    while started.load(SeqCst) < 50 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 
@@ -85,7 +95,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let began = Instant::now();
     stop.cancel();
     let mut parked = 0;
-    let count = jobs.len();
+    let count = jobs.len() + unaware.len();
     for job in jobs {
         match job.await? {
             // the call is over once its letter is durable
@@ -93,6 +103,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             other => println!("a job ended otherwise: {other:?}"),
         }
     }
+    for job in unaware {
+        job.abort();
+        // its future is dropped when the task has ended, not before
+        parked += u32::from(job.await.is_err_and(|end| end.is_cancelled()));
+    }
+    // durable from here on
+    dlq.close(Duration::from_secs(5));
     println!("stopped after {:?}", began.elapsed());
     println!("jobs={count} parked={parked} lost={}", retry_runtime::dead_letter::lost());
     Ok(())

@@ -1,5 +1,5 @@
 //! The journal over files (STORE D14): what a process leaves behind, and what becomes of it.
-#![allow(clippy::unwrap_used, clippy::panic)] // tests fail by panicking
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)] // tests fail by panicking
 
 mod support;
 
@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 use dlq_sqlite::{SqliteOptions, SqliteStore};
 use retry_runtime::StopReason;
 use retry_runtime::dead_letter::{
-    Actor, DeadLetterSink, DeadLetterStore, Filter, JobEnd, JobJournal, LetterDetail, ManualClock, OWNER_LEASE,
-    PageRequest, Payload, Redactor, StoreClock, Struck,
+    Actor, Checkup, DeadLetterSink, DeadLetterStore, Doctor, Filter, JobEnd, JobJournal, LetterDetail, ManualClock,
+    OWNER_LEASE, PageRequest, Payload, Redactor, StoreClock, Struck,
 };
 use retry_runtime::testing::conformance;
 use support::{letter, wait};
@@ -89,7 +89,8 @@ async fn a_payload_in_a_file_comes_back() {
     let path = directory.path().join("jobs.db");
     let store = options(&path, StoreClock::system()).payload_file_above(1_000).open().unwrap();
     let mut job = letter("a");
-    let noise: String = (0..40_000_u32).map(|n| format!("{:x}", n.wrapping_mul(2_654_435_761))).collect();
+    let letter_of = |n: u32| char::from(b"abcdefghijklmnop"[(n.wrapping_mul(2_654_435_761) >> 28) as usize]);
+    let noise: String = (0..300_000).map(letter_of).collect();
     job.payload = Payload::Json(format!("\"{noise}\""));
     answered(store.enter(job.clone())).await;
     drop(store);
@@ -125,6 +126,27 @@ async fn a_process_that_lives_keeps_its_jobs_however_long_they_take() {
         .query_row("SELECT count(*) FROM owner", [], |row| row.get(0))
         .unwrap();
     assert_eq!(owners, 0);
+}
+
+// what nobody takes back is owed, and the doctor says so
+#[tokio::test]
+async fn what_is_not_taken_back_is_seen() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("jobs.db");
+    let time = ManualClock::new(SystemTime::now());
+    let store = options(&path, time.clock()).open().unwrap();
+    answered(store.enter(letter("a"))).await;
+    let reader = options(&path, time.clock()).open_read_only().unwrap();
+    let codes = || async {
+        let found = reader.doctor(Checkup::quick()).await.unwrap();
+        found.iter().any(|finding| finding.code == "journal_orphans")
+    };
+    assert!(reader.summary().await.unwrap().is_clean(), "a job under way is not owed");
+    drop(store);
+    assert_eq!(reader.summary().await.unwrap().orphaned, 1);
+    assert!(!codes().await, "somebody may be about to take it");
+    time.advance(Duration::from_secs(300));
+    assert!(codes().await);
 }
 
 // D14: a job that ended while the store was down is struck out when it works again

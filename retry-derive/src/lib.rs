@@ -74,7 +74,7 @@ use proc_macro::TokenStream;
 /// | `breaker` | a `&CircuitBreaker` or `Arc<CircuitBreaker>` that admits each attempt; needs `E: From<Refused>` or `GaveUp<E>` | none | `breaker = &BREAKER` |
 /// | `observer` | an `Observer`, which is told of every event of the call; it may be shared, or several in a tuple | the installed one alone | `observer = &OBSERVER` |
 /// | `fallback` | a second route, run once on giving up: a `Result<T, E>`; may name `error` and `.await` | none | `fallback = second_route().await` |
-/// | `dead_letter` | parks the job on giving up: a `sink`, and its `job_id`, `payload` and `model` | none | `dead_letter(sink = dlq, job_id = &job.id, payload = job)` |
+/// | `dead_letter` | parks the job on giving up, and when it is dropped or panics: a `sink`, and its `job_id`, `payload` and `model`; with `journal` it is written down before the first attempt, for processes that are killed: one durable write a job (`journal = required`: or it does not run; needs `E: From<Refused>` or `GaveUp<E>`) | none | `dead_letter(sink = dlq, job_id = &job.id, payload = job)` |
 /// | `ledger` | persisted attempts: a `store` and a `key`, a `scope` (the operation's name), `max_attempts` (3), and what a refused call returns, `skipped` | none | `ledger(store = ledger, key = &url)` |
 /// | `context` | a name: an argument `&mut RetryContext`, or a new one the body can read | none | `context = ctx` |
 /// | `cancel` | a future (async): the call ends at once when it completes; needs `E: From<Refused>` or `GaveUp<E>` | none | `cancel = token.cancelled()` |

@@ -11,11 +11,11 @@ use super::Exam;
 use crate::error::{from_sqlite, kind_of};
 use crate::field::alarm;
 use crate::field::disk::{bytes, size};
-use crate::letters;
 use crate::open::schema;
 use crate::payload::collect::is_named;
 use crate::reader::in_snapshot;
 use crate::rows::number;
+use crate::{journal, letters};
 
 /// A quick examination checks files up to this size, and counts up to so many letters.
 const QUICK_BYTES: u64 = 64 << 20;
@@ -119,6 +119,12 @@ impl Exam {
             let message = format!("{owed} letters are owed, above {mark}");
             let advice = "look at their groups: replay what is mended, discard what nobody will replay";
             found.push(self.warning("owed_many", message).advise(advice));
+        }
+        let orphans = journal::forgotten(connection, &self.scope, self.now)?;
+        if orphans > 0 {
+            let message = format!("{orphans} jobs of processes that died are not parked yet, minutes after that");
+            let advice = "run a program that has the store open for writing: it parks them within a minute";
+            found.push(self.warning("journal_orphans", message).advise(advice));
         }
         Ok(found)
     }

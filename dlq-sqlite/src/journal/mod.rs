@@ -22,6 +22,9 @@ use crate::rows::{self, Tx, number, some_text, stored, text};
 /// How many jobs of a dead process one statement reads.
 const AT_ONCE: u32 = 100;
 
+/// A job is forgotten when its process has been dead for so long: every store looks each half minute.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(120);
+
 /// The encoding of a payload that could not be serialised: `bytes` says why.
 const UNSERIALIZABLE: &str = "unserializable";
 
@@ -204,4 +207,14 @@ pub(crate) fn counts(c: &Connection, scope: &str, now: SystemTime) -> rusqlite::
         counts.orphaned = row.get(1).map(number)?;
         Ok(counts)
     })
+}
+
+/// How many jobs nobody has parked although their process said its last word long ago.
+pub(crate) fn forgotten(c: &Connection, scope: &str, now: SystemTime) -> rusqlite::Result<u64> {
+    let long_ago = to_millis(now) - i64::try_from(FORGOTTEN_AFTER.as_millis()).unwrap_or(i64::MAX);
+    c.prepare_cached(
+        "SELECT count(*) FROM journal j JOIN owner o ON o.id = j.owner
+         WHERE j.scope = ?1 AND o.lease_until < ?2 AND o.seen_at < ?2",
+    )?
+    .query_row(params![scope, long_ago], |row| row.get(0).map(number))
 }

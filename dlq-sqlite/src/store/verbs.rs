@@ -17,7 +17,7 @@ use super::{Handle, SqliteStore, change, closed};
 use crate::claim::Taken;
 use crate::payload::Payloads;
 use crate::worker::queue::{Command, Pending};
-use crate::{claim, events, hand, letters, worker};
+use crate::{claim, events, hand, journal, letters, worker};
 
 impl DeadLetterSink for SqliteStore {
     fn submit(&self, letter: DeadLetter) -> Ticket {
@@ -66,9 +66,13 @@ impl DeadLetterStore for SqliteStore {
     }
 
     fn summary(&self) -> BoxFuture<'_, Result<Summary, StoreError>> {
-        let scope = Arc::clone(&self.handle.scope);
+        let (scope, clock) = (Arc::clone(&self.handle.scope), self.handle.clock.clone());
         Box::pin(async move {
-            let ask = self.handle.reader.ask("sum letters up", move |c| letters::summary(c, &scope));
+            let ask = self.handle.reader.ask("sum letters up", move |c| {
+                let mut summary = letters::summary(c, &scope)?;
+                summary.orphaned = journal::counts(c, &scope, clock.now())?.orphaned;
+                Ok(summary)
+            });
             let mut summary = ask.await?;
             summary.spilled = self.handle.shared.spill.waiting()?;
             summary.set_aside = self.set_aside_files().len() as u64;

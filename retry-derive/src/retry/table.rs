@@ -103,6 +103,7 @@ pub(crate) const SYNONYMS: &[(&str, &str)] = &[
     ("on_retry", OBSERVER),
     ("listener", OBSERVER),
     ("hooks", OBSERVER),
+    ("journal", "did you mean `dead_letter(.., journal)`?"),
     ("dlq", "did you mean `dead_letter(..)`?"),
     ("operation", "did you mean `name`?"),
 ];

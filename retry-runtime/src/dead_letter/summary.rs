@@ -31,6 +31,8 @@ pub struct Summary {
     pub abandoned: u64,
     /// Lines that wait in spill files.
     pub spilled: u64,
+    /// Jobs in the journal of processes that died: they are parked when leases are next taken back.
+    pub orphaned: u64,
     /// Files that a store found corrupt and set aside: what they hold waits to be salvaged, and is counted nowhere else.
     pub set_aside: u64,
 }
@@ -56,10 +58,10 @@ impl Summary {
         self.total_parked() + self.replaying + self.abandoned
     }
 
-    /// Nothing is owed and no spill line waits. What files that were [set aside](Self::set_aside) hold is not known, and not
+    /// Nothing is owed, no spill line waits, and no job of a dead process. What files that were [set aside](Self::set_aside) hold is not known, and not
     /// asked here.
     pub fn is_clean(&self) -> bool {
-        self.owed() == 0 && self.spilled == 0
+        self.owed() == 0 && self.spilled == 0 && self.orphaned == 0
     }
 }
 
@@ -80,6 +82,7 @@ impl fmt::Display for Summary {
             (self.replaying, "replaying"),
             (self.abandoned, "abandoned"),
             (self.spilled, "spilled"),
+            (self.orphaned, "of processes that died, not parked yet"),
             (self.set_aside, "file(s) set aside as corrupt"),
         ] {
             if n > 0 {
@@ -112,6 +115,9 @@ mod tests {
         assert_eq!(spilled.to_string(), "dead-letter: 0 parked\n     2  spilled");
         let replaying = Summary { replaying: 1, ..Summary::default() };
         assert_eq!(replaying.to_string(), "dead-letter: 0 parked\n     1  replaying");
+        let orphaned = Summary { orphaned: 3, ..Summary::default() };
+        let text = "dead-letter: 0 parked\n     3  of processes that died, not parked yet";
+        assert_eq!(orphaned.to_string(), text);
         let mut closed = Summary::default();
         closed.add(LetterState::Recovered, "exhausted", 7);
         closed.add(LetterState::Discarded, "exhausted", 7);

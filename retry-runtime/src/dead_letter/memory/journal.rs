@@ -62,6 +62,18 @@ impl State {
         rows
     }
 
+    pub(super) fn journalled(&self, now: SystemTime) -> JournalCounts {
+        let mut counts = JournalCounts::default();
+        for (owner, _) in self.journal.jobs.values() {
+            if self.journal.lives(*owner, now) {
+                counts.running += 1;
+            } else {
+                counts.orphaned += 1;
+            }
+        }
+        counts
+    }
+
     fn strike(&mut self, park_id: Id, end: JobEnd, actor: &Actor, now: SystemTime) -> Struck {
         if self.journal.jobs.remove(&park_id).is_some() {
             return Struck::Removed;
@@ -107,15 +119,7 @@ impl JobJournal for MemoryStore {
 
     fn journalled(&self) -> BoxFuture<'_, Result<JournalCounts, StoreError>> {
         later(move || {
-            let (state, now) = (self.lock(), self.clock.now());
-            let mut counts = JournalCounts::default();
-            for (owner, _) in state.journal.jobs.values() {
-                if state.journal.lives(*owner, now) {
-                    counts.running += 1;
-                } else {
-                    counts.orphaned += 1;
-                }
-            }
+            let counts = self.lock().journalled(self.clock.now());
             Ok(counts)
         })
     }

@@ -379,8 +379,9 @@ impl DeadLetterStore for MemoryStore {
 
     fn summary(&self) -> BoxFuture<'_, Result<Summary, StoreError>> {
         later(move || {
-            let mut summary = Summary::default();
-            for stored in self.lock().letters.values() {
+            let (mut summary, state) = (Summary::default(), self.lock());
+            summary.orphaned = state.journalled(self.clock.now()).orphaned;
+            for stored in state.letters.values() {
                 summary.add(stored.row.state, &stored.row.error_class, 1);
             }
             Ok(summary)

@@ -161,6 +161,8 @@ fn an_orderly_end_leaves_its_jobs_at_once<S: JobJournal + DeadLetterStore>(
 ) -> Result<(), String> {
     bench.enter("a")?;
     drop(bench.first.take());
+    let summary = done(bench.second.summary())?;
+    same("summary", (summary.orphaned, summary.is_clean()), (1, false))?;
     same("journal", bench.counts()?, JournalCounts { orphaned: 1, ..running(0) })?;
     same("taken back", bench.reap()?.len(), 1)?;
     same("reason", bench.only()?.reason, StopReason::Crashed)
