@@ -21,6 +21,7 @@ use quote::quote_spanned;
 
 use super::args::mixed_at;
 use super::expand::{Names, Target, bound};
+use super::limits;
 use crate::value::first_span;
 
 /// `Pin::as_mut(&mut __retry_cancel)`
@@ -39,7 +40,8 @@ pub(super) fn ends(target: &Target<'_>, names: &Names) -> TokenStream {
     let at_type = mixed_at(first_span(target.output));
     let left = quote_spanned!(at_type=> #private::leave_cancelled(#shape, #private::cancelled(#record_mut)));
     if target.has_epilogue() {
-        left
+        let let_go = limits::let_go(target, names);
+        quote_spanned!(*span=> { #let_go #left })
     } else {
         quote_spanned!(*span=> #private::end(#shape, #left, #record, #private::Option::None))
     }

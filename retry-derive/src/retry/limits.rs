@@ -70,6 +70,15 @@ pub(super) fn before(target: &Target<'_>, names: &Names) -> TokenStream {
     }
 }
 
+/// A call that ends in its attempt keeps no permit while its letter is parked.
+pub(super) fn let_go(target: &Target<'_>, names: &Names) -> TokenStream {
+    if !target.options.breaker.is_set() {
+        return TokenStream::new();
+    }
+    let Names { span, private, .. } = names;
+    quote_spanned!(*span=> #private::Guarding::give_up(&__retry_guards);)
+}
+
 /// A wait, with what was taken for the retry after it.
 pub(super) fn around_wait(target: &Target<'_>, names: &Names, wait: TokenStream) -> TokenStream {
     if !target.options.budget.is_set() {

@@ -83,7 +83,7 @@ pub trait Guarding: fmt::Debug {
     /// Whether the breaker admits a retry after a wait. Asked before the wait, while the error is there to be returned.
     #[doc(hidden)]
     fn admit(&self, wait: Duration) -> Result<(), Hidden>;
-    /// A retry that was admitted does not come: another limit said no.
+    /// An attempt that was admitted does not come, or is cut off: another limit said no, or the call was cancelled.
     fn give_up(&self);
     /// What the budget holds, for whoever watches.
     fn milli_tokens(&self) -> Option<u64>;

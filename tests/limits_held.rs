@@ -1,0 +1,146 @@
+//! What a call holds of a budget and a breaker, and when it lets go: in waits, in second routes, in parking, when cancelled.
+#![allow(clippy::unwrap_used)] // a helper of a test fails as a test does
+#![allow(clippy::items_after_statements)] // a function stands where it is tried
+
+use std::cell::Cell;
+use std::future::{Future, pending, ready};
+use std::pin::pin;
+use std::sync::Mutex;
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use retry_runtime::dead_letter::{DeadLetter, DeadLetterSink, Parking, Ticket};
+use retry_runtime::reply::Reply;
+use retry_runtime::testing::VirtualWaits;
+use retry_runtime::{
+    BreakerPhase, Budget, CircuitBreaker, Classify, GaveUp, Policy, Refused, Retry, StopReason, retry, retrying,
+};
+
+#[derive(Debug, Clone, PartialEq, thiserror::Error, Classify)]
+enum E {
+    #[error("busy")]
+    #[classify(retryable)]
+    Busy,
+    #[error("wait")]
+    #[classify(retryable, retry_after = 0)]
+    Wait(Duration),
+    #[error(transparent)]
+    #[classify(transparent)]
+    Refused(#[from] Refused),
+}
+
+/// Lives on successes alone, and has so many tokens.
+fn tokens(tokens: u32) -> Budget {
+    let budget = Budget::new().min_per_second(0).ratio(1.0);
+    (0..tokens).for_each(|_| budget.succeeded());
+    budget
+}
+
+/// It admits one call, as a probe.
+fn half_open() -> CircuitBreaker {
+    let breaker = CircuitBreaker::new().min_calls(1).probes(1).open_for(Duration::ZERO);
+    breaker.permit().unwrap().failed();
+    breaker
+}
+
+fn is_free(breaker: &CircuitBreaker) -> bool {
+    breaker.permit().is_ok()
+}
+
+// 7.2: taken before the wait, and given back when the wait is cancelled or dropped, in every async face
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_ends_early_gives_back_what_it_took() {
+    #[retry(budget = budget, cancel = tokio::time::sleep(Duration::from_millis(500)))]
+    async fn cancelled(budget: &Budget) -> Result<u32, E> {
+        Err(E::Busy)
+    }
+    let budget = tokens(2);
+    let stopped = || tokio::time::sleep(Duration::from_millis(500));
+    let is_cancelled = |end| matches!(end, Err(E::Refused(refused)) if refused.reason() == StopReason::Cancelled);
+    assert!(is_cancelled(cancelled(&budget).await));
+    assert_eq!(budget.milli_tokens(), 2000, "attribute");
+    let end = retrying!(budget = &budget, cancel = stopped(); async -> Result<u32, E> { Err(E::Busy) });
+    assert!(is_cancelled(end));
+    assert_eq!(budget.milli_tokens(), 2000, "retrying!");
+    let retry = Retry::new(Policy::new()).budget(&budget).cancel(stopped());
+    assert!(is_cancelled(retry.run(|| async { Err(E::Busy) }).await));
+    assert_eq!(budget.milli_tokens(), 2000, "builder");
+    {
+        let retry = Retry::new(Policy::new()).budget(&budget);
+        let mut in_its_wait = pin!(retry.run(|| async { Err::<u32, _>(E::Busy) }));
+        assert!(in_its_wait.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        assert_eq!(budget.milli_tokens(), 1000, "the builder takes before its wait");
+    }
+    assert_eq!(budget.milli_tokens(), 2000, "and gives back");
+}
+
+// 8.2, 5.1: the permit of a retry that another limit refuses is free before the second route runs
+#[test]
+fn a_retry_that_does_not_come_keeps_no_permit() {
+    #[retry(budget = budget, breaker = breaker, deadline = "5s", max_retry_after = "9s", fallback = { free.set(is_free(breaker)); Err(E::Busy) })]
+    fn call(budget: &Budget, breaker: &CircuitBreaker, free: &Cell<bool>, error: &E) -> Result<u32, GaveUp<E>> {
+        Err(error.clone())
+    }
+    let reason = |budget: &Budget, secs| {
+        let (_waits, free) = (VirtualWaits::start(), Cell::new(false));
+        let reason = call(budget, &half_open(), &free, &E::Wait(Duration::from_secs(secs))).unwrap_err().reason();
+        assert!(free.get(), "{reason}");
+        reason
+    };
+    assert_eq!(reason(&tokens(9), 60), StopReason::HintTooLong);
+    assert_eq!(reason(&tokens(9), 6), StopReason::Deadline);
+    assert_eq!(reason(&tokens(0), 1), StopReason::BudgetDenied);
+}
+
+/// Tells whether the breaker was free when a letter came.
+struct Looks<'a>(&'a CircuitBreaker, Mutex<Vec<bool>>);
+
+impl DeadLetterSink for Looks<'_> {
+    fn submit(&self, _: DeadLetter) -> Ticket {
+        self.1.lock().unwrap().push(is_free(self.0));
+        Reply::ready(Parking::Replaying)
+    }
+}
+
+// 8.2: cancelled in its attempt, a call has let go of its permit before its letter is parked
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_attempt_gives_its_permit_back_at_once() {
+    #[retry(breaker = breaker, cancel = tokio::time::sleep(Duration::from_secs(1)), dead_letter(sink = sink))]
+    async fn call(breaker: &CircuitBreaker, sink: &Looks<'_>) -> Result<u32, E> {
+        pending().await
+    }
+    let breaker = half_open();
+    let sink = Looks(&breaker, Mutex::default());
+    assert!(call(&breaker, &sink).await.is_err());
+    assert_eq!(*sink.1.lock().unwrap(), [true]);
+    assert_eq!(breaker.phase(), BreakerPhase::HalfOpen, "and said nothing about it");
+}
+
+// 3.4: whoever is cancelled already asks no breaker
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_call_is_cancelled_though_the_breaker_is_open() {
+    #[retry(breaker = breaker, cancel = ready(()))]
+    async fn call(breaker: &CircuitBreaker) -> Result<u32, GaveUp<E>> {
+        Err(E::Busy)
+    }
+    let breaker = CircuitBreaker::new().min_calls(1);
+    breaker.permit().unwrap().failed();
+    assert_eq!(call(&breaker).await.unwrap_err().reason(), StopReason::Cancelled);
+    let retry = Retry::new(Policy::new()).breaker(&breaker).cancel(ready(()));
+    let gave_up = retry.run_reporting(|| async { Err::<u32, _>(E::Busy) }).await.unwrap_err();
+    assert_eq!((gave_up.reason(), breaker.refused()), (StopReason::Cancelled, 0));
+}
+
+// 5.7: a value that is rejected is a failure, to the breaker as to the budget
+#[test]
+fn a_rejected_value_counts() {
+    #[retry(retry_ok(0), budget = budget, breaker = breaker)]
+    fn call(budget: &Budget, breaker: &CircuitBreaker) -> Result<u32, E> {
+        Ok(0)
+    }
+    let _waits = VirtualWaits::start();
+    let (budget, breaker) = (tokens(5), CircuitBreaker::new().min_calls(2));
+    assert_eq!(call(&budget, &breaker), Ok(0));
+    assert_ne!(breaker.phase(), BreakerPhase::Closed);
+    assert_eq!(budget.milli_tokens(), 4000, "one retry, and no success that pays in");
+}
