@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used)] // a helper of a test fails as a test does
 #![allow(clippy::items_after_statements)] // a function stands where it is tried
 
-use std::cell::Cell;
 use std::future::{Future, pending, ready};
 use std::pin::pin;
 use std::sync::Mutex;
@@ -74,22 +73,28 @@ async fn a_wait_that_ends_early_gives_back_what_it_took() {
     assert_eq!(budget.milli_tokens(), 2000, "and gives back");
 }
 
-// 8.2, 5.1: the permit of a retry that another limit refuses is free before the second route runs
+// 8.2, 5.1, 7.2: of a retry that another limit refuses nothing is held when the second route runs, nor was the budget asked
 #[test]
-fn a_retry_that_does_not_come_keeps_no_permit() {
-    #[retry(budget = budget, breaker = breaker, deadline = "5s", max_retry_after = "9s", fallback = { free.set(is_free(breaker)); Err(E::Busy) })]
-    fn call(budget: &Budget, breaker: &CircuitBreaker, free: &Cell<bool>, error: &E) -> Result<u32, GaveUp<E>> {
+fn a_retry_that_does_not_come_holds_nothing() {
+    #[retry(budget = budget, breaker = breaker, deadline = "5s", max_retry_after = "9s", fallback = second(budget, breaker))]
+    fn call(budget: &Budget, breaker: &CircuitBreaker, error: &E) -> Result<u32, GaveUp<E>> {
         Err(error.clone())
     }
+    fn second(budget: &Budget, breaker: &CircuitBreaker) -> Result<u32, E> {
+        assert!(is_free(breaker));
+        assert!([0, 9000].contains(&budget.milli_tokens()), "{}", budget.milli_tokens());
+        Err(E::Busy)
+    }
     let reason = |budget: &Budget, secs| {
-        let (_waits, free) = (VirtualWaits::start(), Cell::new(false));
-        let reason = call(budget, &half_open(), &free, &E::Wait(Duration::from_secs(secs))).unwrap_err().reason();
-        assert!(free.get(), "{reason}");
-        reason
+        let _waits = VirtualWaits::start();
+        let reason = call(budget, &half_open(), &E::Wait(Duration::from_secs(secs))).unwrap_err().reason();
+        (reason, budget.denied())
     };
-    assert_eq!(reason(&tokens(9), 60), StopReason::HintTooLong);
-    assert_eq!(reason(&tokens(9), 6), StopReason::Deadline);
-    assert_eq!(reason(&tokens(0), 1), StopReason::BudgetDenied);
+    assert_eq!(reason(&tokens(9), 60), (StopReason::HintTooLong, 0));
+    assert_eq!(reason(&tokens(0), 60), (StopReason::HintTooLong, 0));
+    assert_eq!(reason(&tokens(9), 6), (StopReason::Deadline, 0));
+    assert_eq!(reason(&tokens(0), 6), (StopReason::Deadline, 0));
+    assert_eq!(reason(&tokens(0), 1), (StopReason::BudgetDenied, 1));
 }
 
 /// Tells whether the breaker was free when a letter came.
