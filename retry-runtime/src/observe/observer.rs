@@ -170,3 +170,18 @@ tuples! {
 
 // The trait stays object-safe.
 const _: fn(&dyn Observer) = |_| {};
+
+#[cfg(test)]
+mod tests {
+    // 12.4: every call of the process asks this, so its text is held: one relaxed load and a branch
+    #[test]
+    fn asking_for_the_installed_one_is_a_relaxed_load() {
+        let source = include_str!("observer.rs");
+        let body =
+            source.split_once("pub(crate) fn installed() -> Option<&'static dyn Observer> {").map(|(_, rest)| rest);
+        let body = body.and_then(|rest| rest.split_once("\n}")).map(|(body, _)| body.trim());
+        let load =
+            "if IS_INSTALLED.load(Ordering::Relaxed) { INSTALLED.get().map(|observer| &**observer) } else { None }";
+        assert_eq!(body, Some(load));
+    }
+}

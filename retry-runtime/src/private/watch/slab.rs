@@ -85,3 +85,31 @@ pub(super) fn free(handle: Handle) {
         shard.free.push(place);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::__private::watch::Facts;
+    use crate::__private::watch::call::WatchedBy;
+
+    #[test]
+    fn places_are_used_again() {
+        let facts = Facts { operation: "test", max_attempts: None, depth: 0 };
+        let call = || {
+            let by = WatchedBy { own: None, installed: None, catches: false };
+            Box::new(Watching::new(by, false, facts))
+        };
+        let handles: Vec<u32> = (0..1_000)
+            .filter_map(|_| {
+                let handle = put(call())?;
+                let number = take(handle).map(|call| call.number());
+                assert!(number.is_some() && take(handle).is_none(), "it is out");
+                free(handle);
+                Some(handle.0.get())
+            })
+            .collect();
+        assert_eq!(handles.len(), 1_000);
+        // a few for tests that run beside this one
+        assert!(handles.iter().all(|handle| *handle <= 4 * SHARDS), "{:?}", handles.iter().max());
+    }
+}
