@@ -16,6 +16,7 @@ use retry_runtime::dead_letter::{
 use retry_runtime::error::StoreError;
 use retry_runtime::id::Id;
 use retry_runtime::ledger::{AttemptLedger, Begin, End, LedgerEntry, LedgerKey, LedgerToken};
+use retry_runtime::observe::{self, Event};
 use retry_runtime::reply::Reply;
 use retry_runtime::{Budget, CircuitBreaker, Classify, Elapsed, Refused, RetryContext, StopReason, retry, retrying};
 use tokio::task::yield_now;
@@ -372,4 +373,25 @@ fn a_timeout_an_abort_a_select_and_the_end_of_the_runtime_park() {
     found.sort_unstable_by_key(|row| row.0);
     let dropped = ["abort", "runtime", "select", "timeout"].map(|job| (job, StopReason::Dropped, 1));
     assert_eq!(found, dropped);
+}
+
+/// A refused call may take what the letter would have borrowed, and the future stays `Send` with whoever watches it.
+#[retry(
+    name = "whole",
+    observer = observe::from_fn(|_: &Event<'_>| ()),
+    ledger(store = store, key = 7, skipped = { drop(job); Ok(0) }),
+    dead_letter(sink = store, job_id = job.len(), payload = job, model = "m", journal)
+)]
+async fn whole(store: Arc<MemoryStore>, job: String) -> Result<usize, E> {
+    yield_now().await;
+    Ok(job.len())
+}
+
+#[tokio::test]
+async fn a_guarded_future_is_send_and_frees_what_a_refused_call_owes_nothing_for() {
+    let store = Arc::new(MemoryStore::new());
+    for wanted in [3, 0] {
+        let task = tokio::spawn(whole(store.clone(), "job".to_owned()));
+        assert_eq!(task.await.unwrap().ok(), Some(wanted));
+    }
 }
