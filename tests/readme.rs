@@ -39,6 +39,19 @@ fn the_guide_shows_what_the_example_runs() {
     }
 }
 
+/// The same of the guide to testing.
+#[test]
+fn the_guide_to_testing_shows_what_its_tests_run() {
+    let guide = include_str!("../docs/testing.md");
+    let tests = include_str!("guide_testing.rs");
+    let blocks: Vec<&str> =
+        guide.split("```rust\n").skip(1).filter_map(|rest| rest.split_once("```")).map(|(code, _)| code).collect();
+    assert!(blocks.len() >= 10, "{}", blocks.len());
+    for block in blocks {
+        assert!(tests.contains(block), "not in tests/guide_testing.rs:\n{block}");
+    }
+}
+
 /// Cargo refuses a manifest that says the same thing twice.
 #[test]
 fn the_dependencies_are_named_once_each() {

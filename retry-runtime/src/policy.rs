@@ -13,6 +13,8 @@ use crate::nanos::uniform;
 pub use class::ClassLimits;
 pub use error::PolicyError;
 pub use plan::Plan;
+#[cfg(feature = "test-util")]
+pub(crate) use plan::wait_text;
 
 /// The largest number of retries, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use retry_runtime::dead_letter::{MemoryStore, StoreClock};
 use retry_runtime::error::StoreError;
-use retry_runtime::testing::chaos::{self, Harness, Plan};
+use retry_runtime::testing::store_chaos::{self, Harness, Plan};
 
 struct InMemory;
 
@@ -21,7 +21,7 @@ impl Harness for InMemory {
 #[test]
 fn the_store_in_memory_keeps_the_rules_under_chaos() {
     let report =
-        chaos::run(
+        store_chaos::run(
             &InMemory,
             &Plan::new("the_store_in_memory_keeps_the_rules_under_chaos")
                 .kills(if std::env::var_os("SOAK").is_some() { 1_000 } else { 200 }),

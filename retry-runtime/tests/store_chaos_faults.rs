@@ -15,7 +15,7 @@ use retry_runtime::dead_letter::{
 use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::id::Id;
 use retry_runtime::reply::Reply;
-use retry_runtime::testing::chaos::{self, Harness, Plan, Report};
+use retry_runtime::testing::store_chaos::{self, Harness, Plan, Report};
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 
@@ -334,7 +334,7 @@ impl Harness for With {
 }
 
 fn run(fault: Fault) -> Report {
-    let report = chaos::run(&With(fault), &Plan::new(format!("{fault:?}")).seed(7).kills(60).jobs(40));
+    let report = store_chaos::run(&With(fault), &Plan::new(format!("{fault:?}")).seed(7).kills(60).jobs(40));
     if let Some(kept) = &report.kept {
         std::fs::remove_dir_all(kept).unwrap();
     }

@@ -11,7 +11,7 @@ mod support;
 use std::io::Write;
 
 use one_file::OneFile;
-use retry_runtime::testing::chaos::{self, Fault, Plan, Report};
+use retry_runtime::testing::store_chaos::{self, Fault, Plan, Report};
 
 fn soak() -> bool {
     std::env::var_os("SOAK").is_some()
@@ -33,7 +33,7 @@ fn nothing_is_lost_and_nothing_happens_twice() {
         Fault::LockedFile,
         Fault::FullDisk,
     ]);
-    let report = chaos::run(&harness, &plan);
+    let report = store_chaos::run(&harness, &plan);
     show(&report);
     report.assert_passed();
     for place in one_file::central() {
@@ -47,7 +47,7 @@ fn nothing_is_lost_and_nothing_happens_twice() {
 #[test]
 fn what_a_damaged_file_held_is_not_lost() {
     let plan = Plan::new("what_a_damaged_file_held_is_not_lost").faults([Fault::OutlivedLease, Fault::Corruption]);
-    let report = chaos::run(&OneFile::default(), &plan.kills(if soak() { 400 } else { 40 }));
+    let report = store_chaos::run(&OneFile::default(), &plan.kills(if soak() { 400 } else { 40 }));
     show(&report);
     report.assert_passed();
     assert!(report.elsewhere > 0, "nothing was set aside: {report}");
@@ -69,7 +69,7 @@ fn the_judge_finds_what_was_tampered_with() {
     ";
     let harness = OneFile { tampering, ..OneFile::default() };
     let plan = Plan::new("the_judge_finds_what_was_tampered_with").kills(40).jobs(30).faults([Fault::OutlivedLease]);
-    let report = chaos::run(&harness, &plan);
+    let report = store_chaos::run(&harness, &plan);
     let wanted = [
         "was accepted and is LOST",
         "attempts counted",

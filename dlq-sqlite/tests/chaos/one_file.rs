@@ -11,7 +11,7 @@ use dlq_sqlite::SqliteStore;
 use dlq_sqlite::failpoints::POINTS;
 use retry_runtime::dead_letter::StoreClock;
 use retry_runtime::error::StoreError;
-use retry_runtime::testing::chaos::{Dice, Fault, Harness, Workers};
+use retry_runtime::testing::store_chaos::{Dice, Fault, Harness, Workers};
 use rusqlite::Connection;
 
 use super::support::{self, SmallDisk};

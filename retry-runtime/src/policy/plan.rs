@@ -87,6 +87,17 @@ fn worst_case(policy: &Policy, retries: u32) -> Duration {
     from_nanos(sum.saturating_add(each.saturating_mul(u128::from(rest))))
 }
 
+/// A wait as the plan shows it.
+pub(crate) fn wait_text((shortest, longest): (Duration, Duration)) -> String {
+    if shortest == longest {
+        format!("{longest:?}")
+    } else {
+        // `Duration` itself writes 0ns, of which nobody thinks.
+        let from = if shortest.is_zero() { "0s".to_owned() } else { format!("{shortest:?}") };
+        format!("{from}..{longest:?}")
+    }
+}
+
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.attempts {
@@ -94,15 +105,9 @@ impl fmt::Display for Plan {
             Some(attempts) => write!(f, "{attempts} attempts; waits ")?,
             None => f.write_str("attempts without limit; waits ")?,
         }
-        for (index, (shortest, longest)) in self.waits.iter().take(SHOWN).enumerate() {
+        for (index, wait) in self.waits.iter().take(SHOWN).enumerate() {
             let comma = if index == 0 { "" } else { ", " };
-            if shortest == longest {
-                write!(f, "{comma}{longest:?}")?;
-            } else {
-                // `Duration` itself writes 0ns, of which nobody thinks.
-                let from = if shortest.is_zero() { "0s".to_owned() } else { format!("{shortest:?}") };
-                write!(f, "{comma}{from}..{longest:?}")?;
-            }
+            write!(f, "{comma}{}", wait_text(*wait))?;
         }
         if self.waits.len() > SHOWN || !self.complete {
             f.write_str(", ...")?;

@@ -220,10 +220,19 @@ fn decide<R: Recorder>(at: &At<'_>, session: &mut Session, record: &mut R, verdi
     match step {
         Step::Wait(wait) => {
             record.waiting(wait);
-            Some(wait)
+            Some(real(wait))
         }
         Step::Stop(why) => stop(record, why),
     }
+}
+
+/// What is waited for a wait: nothing, where a test has made waits virtual.
+fn real(wait: Duration) -> Duration {
+    #[cfg(feature = "test-util")]
+    if crate::testing::virtual_wait(wait) {
+        return Duration::ZERO;
+    }
+    wait
 }
 
 /// The limits that a call shares with others: the breaker is asked after the count and before hint and deadline, the budget

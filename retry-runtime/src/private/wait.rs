@@ -77,13 +77,14 @@ impl Future for YieldOnce {
 #[inline(never)]
 pub fn sleep_blocking(site: &Site, wait: Duration) {
     #[cfg(feature = "tokio")]
-    tell_of_stalling(site, wait);
+    {
+        #[cfg(feature = "test-util")]
+        tell_of_stalling(site, crate::testing::meant_wait().unwrap_or(wait));
+        #[cfg(not(feature = "test-util"))]
+        tell_of_stalling(site, wait);
+    }
     #[cfg(not(feature = "tokio"))]
     let _its_name_is_for_tokio = site;
-    #[cfg(feature = "test-util")]
-    if crate::testing::virtual_wait(wait) {
-        return;
-    }
     if wait.is_zero() {
         std::thread::yield_now();
     } else {

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dlq_sqlite::failpoints::POINTS;
-use retry_runtime::testing::chaos::Dice;
+use retry_runtime::testing::store_chaos::Dice;
 use rusqlite::Connection;
 
 use super::lives::{LEASE, Life, OPERATOR};

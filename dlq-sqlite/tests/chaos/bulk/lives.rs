@@ -14,7 +14,7 @@ use retry_runtime::dead_letter::{
     ReplayJob, Steer,
 };
 use retry_runtime::error::StoreErrorKind;
-use retry_runtime::testing::chaos::Dice;
+use retry_runtime::testing::store_chaos::Dice;
 
 use crate::support::{letter, wait};
 

@@ -16,7 +16,7 @@ use retry_runtime::dead_letter::{
     Actor, BulkOperations, DeadLetterSink, DeadLetterStore, Filter, ItemOutcome, LetterState, Operation,
     OperationRequest, OperationRunner, OperationStatus, Verb,
 };
-use retry_runtime::testing::chaos::Dice;
+use retry_runtime::testing::store_chaos::Dice;
 use rusqlite::Connection;
 
 use super::support::{assert_intact, child, child_work, letter, wait};

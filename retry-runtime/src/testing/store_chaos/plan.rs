@@ -50,7 +50,7 @@ impl fmt::Display for Fault {
 
 /// How much chaos, and from which seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use = "a plan does nothing before `chaos::run`"]
+#[must_use = "a plan does nothing before `store_chaos::run`"]
 pub struct Plan {
     pub(super) name: String,
     pub(super) seed: u64,

@@ -16,7 +16,7 @@
 //! use std::path::Path;
 //! use retry_runtime::dead_letter::{MemoryStore, StoreClock};
 //! use retry_runtime::error::StoreError;
-//! use retry_runtime::testing::chaos::{self, Harness, Plan};
+//! use retry_runtime::testing::store_chaos::{self, Harness, Plan};
 //!
 //! struct InMemory;
 //!
@@ -28,7 +28,7 @@
 //!     }
 //! }
 //!
-//! let report = chaos::run(&InMemory, &Plan::new("in_memory").kills(20));
+//! let report = store_chaos::run(&InMemory, &Plan::new("in_memory").kills(20));
 //! println!("{report}"); // the seed, the counts, and what was skipped
 //! report.assert_passed();
 //! ```

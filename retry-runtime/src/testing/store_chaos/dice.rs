@@ -16,7 +16,7 @@ impl Dice {
     }
 
     /// Choices of their own for one part of a run: neither many nor few draws elsewhere change them.
-    pub(super) fn part(seed: u64, part: u64) -> Self {
+    pub(in crate::testing) fn part(seed: u64, part: u64) -> Self {
         Self::new(seed ^ part.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15))
     }
 
