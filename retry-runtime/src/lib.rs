@@ -28,6 +28,7 @@ mod gave_up;
 pub mod hints;
 pub mod id;
 mod jitter;
+pub mod kept;
 pub mod ledger;
 mod nanos;
 mod nest;

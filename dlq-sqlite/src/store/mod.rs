@@ -4,6 +4,7 @@ mod admin;
 mod books;
 mod groups;
 mod journal;
+mod kept;
 mod late;
 mod operations;
 mod unheard;

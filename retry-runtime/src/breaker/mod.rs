@@ -180,7 +180,8 @@ impl CircuitBreaker {
         self.lock().refused
     }
 
-    /// The state as plain data, for a program that is gone before the dependency is back.
+    /// The state as plain data, for a program that is gone before the dependency is back. [`keep_in`](Self::keep_in) keeps it
+    /// in a store.
     pub fn state(&self) -> BreakerState {
         let now_millis = clock::unix_millis();
         let mut machine = self.lock();

@@ -177,8 +177,8 @@ impl Budget {
         self.denied.load(Ordering::Relaxed)
     }
 
-    /// The state as plain numbers, for a program that is gone before its window is over: it keeps them in a file, and the
-    /// next one goes on from there.
+    /// The state as plain numbers, for a program that is gone before its window is over: it keeps them, and the next one goes
+    /// on from there. [`keep_in`](Self::keep_in) does so in a store.
     pub fn state(&self) -> BudgetState {
         BudgetState { milli_tokens: self.milli_tokens(), unix_millis: clock::unix_millis() }
     }
@@ -229,7 +229,7 @@ impl Budget {
     }
 
     /// Whether it is in the state of a new one.
-    fn is_fresh(&self) -> bool {
+    pub(crate) fn is_fresh(&self) -> bool {
         self.bucket.available(&self.rates(), now()) == self.rates().reserve
     }
 }

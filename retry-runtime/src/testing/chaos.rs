@@ -59,9 +59,16 @@ pub struct Chaos<E> {
     panics: Rate,
     hangs: Rate,
     latency: (Rate, RangeInclusive<Duration>),
-    errors: (Rate, Option<Make<E>>),
-    lost_answers: (Rate, Option<Make<E>>),
+    errors: Strikes<E>,
+    lost_answers: Strikes<E>,
     counts: Counts,
+}
+
+/// A kind of error that strikes.
+struct Strikes<E> {
+    rate: Rate,
+    make: Option<Make<E>>,
+    count: AtomicU64,
 }
 
 type Make<E> = Box<dyn Fn() -> E + Send + Sync>;
@@ -81,12 +88,11 @@ struct Counts {
     panics: AtomicU64,
     hangs: AtomicU64,
     delayed: AtomicU64,
-    errors: AtomicU64,
-    lost_answers: AtomicU64,
 }
 
 /// What strikes one call.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
+#[allow(clippy::struct_excessive_bools)] // each strikes by itself
 struct Fate {
     panics: bool,
     hangs: bool,
@@ -103,8 +109,8 @@ impl<E> Chaos<E> {
             panics: Rate(0),
             hangs: Rate(0),
             latency: (Rate(0), Duration::ZERO..=Duration::ZERO),
-            errors: (Rate(0), None),
-            lost_answers: (Rate(0), None),
+            errors: Strikes::never(),
+            lost_answers: Strikes::never(),
             counts: Counts::default(),
         }
     }
@@ -112,7 +118,7 @@ impl<E> Chaos<E> {
     /// This part of the calls fails with an error made so, and the operation does not run.
     #[must_use]
     pub fn errors(mut self, rate: f64, make: impl Fn() -> E + Send + Sync + 'static) -> Self {
-        self.errors = (Rate::of(rate), Some(Box::new(make)));
+        self.errors = Strikes { rate: Rate::of(rate), make: Some(Box::new(make)), ..Strikes::never() };
         self
     }
 
@@ -120,7 +126,7 @@ impl<E> Chaos<E> {
     /// not idempotent must not be repeated.
     #[must_use]
     pub fn lost_answers(mut self, rate: f64, make: impl Fn() -> E + Send + Sync + 'static) -> Self {
-        self.lost_answers = (Rate::of(rate), Some(Box::new(make)));
+        self.lost_answers = Strikes { rate: Rate::of(rate), make: Some(Box::new(make)), ..Strikes::never() };
         self
     }
 
@@ -168,7 +174,7 @@ impl<E> Chaos<E> {
                 tokio::time::sleep(latency).await;
             }
         }
-        if let Some(error) = self.error(fate.fails, &self.errors.1, &self.counts.errors) {
+        if let Some(error) = self.errors.error(fate.fails) {
             return Err(error);
         }
         let outcome = operation().await;
@@ -190,7 +196,7 @@ impl<E> Chaos<E> {
                 thread::sleep(time);
             }
         }
-        if let Some(error) = self.error(fate.fails, &self.errors.1, &self.counts.errors) {
+        if let Some(error) = self.errors.error(fate.fails) {
             return Err(error);
         }
         let outcome = operation();
@@ -200,19 +206,18 @@ impl<E> Chaos<E> {
     /// What has struck so far.
     pub fn tally(&self) -> ChaosTally {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let Counts { calls, panics, hangs, delayed, errors, lost_answers } = &self.counts;
+        let Counts { calls, panics, hangs, delayed } = &self.counts;
         ChaosTally {
             calls: read(calls),
             panics: read(panics),
             hangs: read(hangs),
             delayed: read(delayed),
-            errors: read(errors),
-            lost_answers: read(lost_answers),
+            errors: read(&self.errors.count),
+            lost_answers: read(&self.lost_answers.count),
         }
     }
 
     /// The fate of the next call. A panic strikes here.
-    #[allow(clippy::panic)] // on purpose
     fn next(&self) -> Fate {
         let call = self.counts.calls.fetch_add(1, Ordering::Relaxed);
         let fate = self.fate(call);
@@ -222,9 +227,7 @@ impl<E> Chaos<E> {
             }
         };
         count(fate.panics, &self.counts.panics);
-        if fate.panics {
-            panic!("chaos of seed {}: call {} panics on purpose", self.seed, call + 1);
-        }
+        assert!(!fate.panics, "chaos of seed {}: call {} panics on purpose", self.seed, call + 1);
         count(fate.hangs, &self.counts.hangs);
         count(fate.latency.is_some(), &self.counts.delayed);
         fate
@@ -239,19 +242,26 @@ impl<E> Chaos<E> {
         let (shortest, longest) = (*self.latency.1.start(), *self.latency.1.end());
         let span = u64::try_from(longest.saturating_sub(shortest).as_nanos()).unwrap_or(u64::MAX);
         let latency = shortest.saturating_add(Duration::from_nanos(dice.below(span.saturating_add(1))));
-        let fails = self.errors.0.strikes(&mut dice);
-        let loses_answer = self.lost_answers.0.strikes(&mut dice);
+        let fails = self.errors.rate.strikes(&mut dice);
+        let loses_answer = self.lost_answers.rate.strikes(&mut dice);
         Fate { panics, hangs, latency: is_late.then_some(latency), fails, loses_answer }
     }
 
-    fn error(&self, strikes: bool, make: &Option<Make<E>>, count: &AtomicU64) -> Option<E> {
-        let make = make.as_ref().filter(|_| strikes)?;
-        count.fetch_add(1, Ordering::Relaxed);
-        Some(make())
+    fn answer<T>(&self, fate: &Fate, outcome: Result<T, E>) -> Result<T, E> {
+        self.lost_answers.error(fate.loses_answer).map_or(outcome, Err)
+    }
+}
+
+impl<E> Strikes<E> {
+    const fn never() -> Self {
+        Self { rate: Rate(0), make: None, count: AtomicU64::new(0) }
     }
 
-    fn answer<T>(&self, fate: &Fate, outcome: Result<T, E>) -> Result<T, E> {
-        self.error(fate.loses_answer, &self.lost_answers.1, &self.counts.lost_answers).map_or(outcome, Err)
+    /// Makes the error where it strikes.
+    fn error(&self, strikes: bool) -> Option<E> {
+        let make = self.make.as_ref().filter(|_| strikes)?;
+        self.count.fetch_add(1, Ordering::Relaxed);
+        Some(make())
     }
 }
 

@@ -14,6 +14,7 @@ use crate::dead_letter::{
     Retention, Revision, Steer, StoreAdmin, Summary, Ticket,
 };
 use crate::error::StoreError;
+use crate::kept::StateStore;
 use crate::ledger::{
     AttemptLedger, Begin, End, LedgerBooks, LedgerCounts, LedgerEntry, LedgerKey, LedgerPage, LedgerQuery, LedgerToken,
 };
@@ -159,6 +160,10 @@ verbs! {
         fn page(query: LedgerQuery) -> Answer<'_, LedgerPage>;
         fn counts(scope: String) -> Answer<'_, LedgerCounts>;
         fn scopes() -> Answer<'_, Vec<String>>;
+    }
+    StateStore {
+        fn keep_state(name: String, state: String) -> Reply<Result<(), StoreError>>;
+        fn kept_state(name: String) -> Reply<Result<Option<String>, StoreError>>;
     }
     DailyCounters {
         fn add(operation: &str, counter: &str, n: u64) -> Reply<Result<(), StoreError>>;

@@ -7,6 +7,7 @@ mod doctor;
 mod groups;
 mod hand;
 mod journal;
+mod kept;
 mod ledger;
 mod operations;
 mod portable;
@@ -72,6 +73,7 @@ struct State {
     operations: operations::Operations,
     arrived: groups::Arrived,
     journal: journal::Journal,
+    kept: BTreeMap<String, String>,
 }
 
 struct Stored {
