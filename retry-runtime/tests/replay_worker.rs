@@ -16,9 +16,9 @@ use retry_runtime::dead_letter::{
 };
 use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::observe::set_listener;
-use retry_runtime::testing::VirtualWaits;
+use retry_runtime::testing::{Planted, VirtualWaits};
 use retry_runtime::{Disposition, StopReason};
-use support::Faulty;
+use support::{Faulty, faulty};
 use tokio::time::Instant;
 
 #[path = "support/faulty.rs"]
@@ -62,7 +62,7 @@ fn changed(job: &str, change: impl FnOnce(&mut DeadLetter)) -> DeadLetter {
 }
 
 struct Bench {
-    store: Arc<Faulty>,
+    store: Arc<Planted<Faulty>>,
     time: ManualClock,
     began: Instant,
 }
@@ -75,7 +75,7 @@ impl Bench {
     fn new() -> Self {
         listen();
         let time = ManualClock::new(start());
-        let store = Arc::new(Faulty::new(MemoryStore::with_clock(time.clock())));
+        let store = Arc::new(faulty(MemoryStore::with_clock(time.clock())));
         let of_task = time.clone();
         tokio::spawn(async move {
             loop {

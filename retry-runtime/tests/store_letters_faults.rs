@@ -1,15 +1,12 @@
 //! The checks of operators' verbs, audit, history and redaction can fail: each fault is found by name.
 #![cfg(feature = "test-util")]
 
-use std::time::{Duration, SystemTime};
-
 use retry_runtime::dead_letter::{
-    Actor, Aggregate, BoxFuture, Capabilities, ClaimRequest, Claimed, DeadLetter, DeadLetterSink, DeadLetterStore,
-    Edit, Edited, EventPage, EventQuery, Filter, Finish, Group, LetterDetail, LetterRow, MemoryStore, Page,
-    PageRequest, Redactor, Release, ReplayOutcome, Revision, StoreClock, Summary, Ticket,
+    Actor, BoxFuture, ClaimRequest, DeadLetterStore, Edit, Edited, EventPage, EventQuery, Filter, Finish, LetterDetail,
+    LetterRow, MemoryStore, Redactor, Release, ReplayOutcome, Revision, StoreClock,
 };
 use retry_runtime::error::StoreError;
-use retry_runtime::testing::conformance;
+use retry_runtime::testing::{Faults, Planted, conformance};
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 
@@ -47,15 +44,10 @@ impl Faulty {
     }
 }
 
-impl DeadLetterSink for Faulty {
-    fn submit(&self, letter: DeadLetter) -> Ticket {
-        self.inner.submit(letter)
-    }
-}
-
-impl DeadLetterStore for Faulty {
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
+impl Faults for Faulty {
+    type Inner = MemoryStore;
+    fn inner(&self) -> &MemoryStore {
+        &self.inner
     }
 
     fn get(&self, letter_id: String) -> BoxFuture<'_, Result<Option<LetterDetail>>> {
@@ -72,42 +64,6 @@ impl DeadLetterStore for Faulty {
             }
             Ok(detail)
         })
-    }
-
-    fn list(&self, filter: Filter, page: PageRequest) -> BoxFuture<'_, Result<Page>> {
-        self.inner.list(filter, page)
-    }
-
-    fn count(&self, filter: Filter) -> BoxFuture<'_, Result<u64>> {
-        self.inner.count(filter)
-    }
-
-    fn summary(&self) -> BoxFuture<'_, Result<Summary>> {
-        self.inner.summary()
-    }
-
-    fn aggregate(&self, question: Aggregate) -> BoxFuture<'_, Result<Vec<Group>>> {
-        self.inner.aggregate(question)
-    }
-
-    fn claim(&self, request: ClaimRequest, actor: Actor) -> BoxFuture<'_, Result<Vec<Claimed>>> {
-        self.inner.claim(request, actor)
-    }
-
-    fn finish(&self, result: Finish, actor: Actor) -> BoxFuture<'_, Result<LetterRow>> {
-        self.inner.finish(result, actor)
-    }
-
-    fn extend(&self, letter_id: String, fence: u64, lease: Duration) -> BoxFuture<'_, Result<SystemTime>> {
-        self.inner.extend(letter_id, fence, lease)
-    }
-
-    fn release(&self, letter_id: String, release: Release, actor: Actor) -> BoxFuture<'_, Result<LetterRow>> {
-        self.inner.release(letter_id, release, actor)
-    }
-
-    fn restore(&self, letter_id: String, more_replays: u32, actor: Actor) -> BoxFuture<'_, Result<LetterRow>> {
-        self.inner.restore(letter_id, more_replays, actor)
     }
 
     fn discard(&self, letter_id: String, actor: Actor) -> BoxFuture<'_, Result<LetterRow>> {
@@ -177,14 +133,6 @@ impl DeadLetterStore for Faulty {
             Ok(page)
         })
     }
-
-    fn reap(&self, actor: Actor) -> BoxFuture<'_, Result<Vec<LetterRow>>> {
-        self.inner.reap(actor)
-    }
-
-    fn give_back(&self, letter_id: &str, fence: u64) {
-        self.inner.give_back(letter_id, fence);
-    }
 }
 
 #[test]
@@ -206,7 +154,7 @@ fn each_fault_is_found() {
         (Fault::ErrorsStoredAsTheyAre, "the_same_failure_with_another_secret_is_one_group"),
     ];
     for (fault, check) in found_by {
-        let report = conformance::letters(|clock| Faulty::new(fault, clock));
+        let report = conformance::letters(|clock| Planted(Faulty::new(fault, clock)));
         let failed: Vec<_> = report.failures().map(|outcome| outcome.name).collect();
         assert!(failed.contains(&check), "{fault:?} is not found by {check}, only by {failed:?}");
     }

@@ -8,12 +8,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use proptest::prelude::*;
 use retry_runtime::attempt::AttemptRecord;
 use retry_runtime::dead_letter::{
-    Actor, Aggregate, BoxFuture, Capabilities, ClaimRequest, Claimed, DeadLetter, DeadLetterSink, DeadLetterStore,
-    Edit, Edited, EventPage, EventQuery, Failure, Filter, Finish, Group, LetterDetail, LetterRow, LetterState,
-    MAX_REPLAYS, ManualClock, MemoryStore, Page, PageRequest, Parking, Payload, Release, ReplayError, ReplayReport,
-    Replayer, Revision, Summary, Ticket, hand_over,
+    Actor, BoxFuture, Capabilities, ClaimRequest, Claimed, DeadLetter, DeadLetterSink, DeadLetterStore, Failure,
+    Filter, LetterRow, LetterState, MAX_REPLAYS, ManualClock, MemoryStore, PageRequest, Parking, Payload, Release,
+    ReplayError, ReplayReport, Replayer, hand_over,
 };
 use retry_runtime::error::{StoreError, StoreErrorKind};
+use retry_runtime::testing::{Faults, Planted};
 use retry_runtime::{Classify, Disposition, StopReason, Verdict};
 
 fn start() -> SystemTime {
@@ -451,44 +451,19 @@ struct NoHeartbeats {
     loses: bool,
 }
 
-impl DeadLetterSink for NoHeartbeats {
-    fn submit(&self, letter: DeadLetter) -> Ticket {
-        self.inner.submit(letter)
+impl Faults for NoHeartbeats {
+    type Inner = MemoryStore;
+    fn inner(&self) -> &MemoryStore {
+        &self.inner
     }
-}
 
-impl DeadLetterStore for NoHeartbeats {
     fn capabilities(&self) -> Capabilities {
         Capabilities::default()
-    }
-
-    fn get(&self, letter_id: String) -> BoxFuture<'_, Result<Option<LetterDetail>, StoreError>> {
-        self.inner.get(letter_id)
-    }
-
-    fn list(&self, filter: Filter, page: PageRequest) -> BoxFuture<'_, Result<Page, StoreError>> {
-        self.inner.list(filter, page)
-    }
-
-    fn count(&self, filter: Filter) -> BoxFuture<'_, Result<u64, StoreError>> {
-        self.inner.count(filter)
-    }
-
-    fn summary(&self) -> BoxFuture<'_, Result<Summary, StoreError>> {
-        self.inner.summary()
-    }
-
-    fn aggregate(&self, question: Aggregate) -> BoxFuture<'_, Result<Vec<Group>, StoreError>> {
-        self.inner.aggregate(question)
     }
 
     fn claim(&self, request: ClaimRequest, actor: Actor) -> BoxFuture<'_, Result<Vec<Claimed>, StoreError>> {
         assert!(!request.keep_alive);
         self.inner.claim(request, actor)
-    }
-
-    fn finish(&self, result: Finish, actor: Actor) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
-        self.inner.finish(result, actor)
     }
 
     fn extend(&self, letter_id: String, fence: u64, lease: Duration) -> BoxFuture<'_, Result<SystemTime, StoreError>> {
@@ -498,48 +473,6 @@ impl DeadLetterStore for NoHeartbeats {
             return Box::pin(async { Err(StoreError::new(StoreErrorKind::StaleLease, "gone")) });
         }
         self.inner.extend(letter_id, fence, lease)
-    }
-
-    fn release(
-        &self,
-        letter_id: String,
-        release: Release,
-        actor: Actor,
-    ) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
-        self.inner.release(letter_id, release, actor)
-    }
-
-    fn restore(
-        &self,
-        letter_id: String,
-        more_replays: u32,
-        actor: Actor,
-    ) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
-        self.inner.restore(letter_id, more_replays, actor)
-    }
-
-    fn discard(&self, letter_id: String, actor: Actor) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
-        self.inner.discard(letter_id, actor)
-    }
-
-    fn resolve(&self, letter_id: String, actor: Actor) -> BoxFuture<'_, Result<LetterRow, StoreError>> {
-        self.inner.resolve(letter_id, actor)
-    }
-
-    fn edit(&self, edit: Edit, actor: Actor) -> BoxFuture<'_, Result<Edited, StoreError>> {
-        self.inner.edit(edit, actor)
-    }
-
-    fn revisions(&self, letter_id: String) -> BoxFuture<'_, Result<Vec<Revision>, StoreError>> {
-        self.inner.revisions(letter_id)
-    }
-
-    fn events(&self, query: EventQuery) -> BoxFuture<'_, Result<EventPage, StoreError>> {
-        self.inner.events(query)
-    }
-
-    fn reap(&self, actor: Actor) -> BoxFuture<'_, Result<Vec<LetterRow>, StoreError>> {
-        self.inner.reap(actor)
     }
 }
 
@@ -593,7 +526,8 @@ fn a_blocking_handler_keeps_its_lease() {
     let bench = Bench::new();
     bench.park_jobs(1);
     let extended = Arc::new((Mutex::new(0), Condvar::new()));
-    let store = NoHeartbeats { inner: Arc::clone(&bench.store), extended: Arc::clone(&extended), loses: false };
+    let store =
+        Planted(NoHeartbeats { inner: Arc::clone(&bench.store), extended: Arc::clone(&extended), loses: false });
     let replayer = Replayer::new(store).execute().lease(Duration::from_millis(30)).on_blocking("fetch", move |_| {
         extended_at_least(&extended, 3);
         Ok::<_, ReplayError>(())
@@ -607,7 +541,7 @@ fn a_lost_lease_cancels_the_handler() {
     let bench = Bench::new();
     bench.park_jobs(1);
     let extended = Arc::new((Mutex::new(0), Condvar::new()));
-    let store = NoHeartbeats { inner: Arc::clone(&bench.store), extended, loses: true };
+    let store = Planted(NoHeartbeats { inner: Arc::clone(&bench.store), extended, loses: true });
     let replayer = Replayer::new(store)
         .execute()
         .lease(Duration::from_millis(30))

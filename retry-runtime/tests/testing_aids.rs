@@ -1,6 +1,7 @@
 //! The aids for testing code that retries: waits that take no time, scripts, plans, chaos, planted stores.
 #![cfg(feature = "test-util")]
 #![allow(clippy::unwrap_used, clippy::panic)] // tests fail by panicking
+#![allow(clippy::items_after_statements)] // a function stands where it is used
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,7 +17,7 @@ use retry_runtime::testing::{Chaos, Faults, FixedRandom, Planted, VirtualWaits, 
 use retry_runtime::{AttemptLedger, Elapsed, Jitter, Policy, Retry, StopReason, Verdict, retry};
 use tokio::task::yield_now;
 
-#[derive(Debug, PartialEq, Clone, Copy)]
+#[derive(Debug, PartialEq)]
 struct Busy;
 
 impl From<Elapsed> for Busy {
@@ -98,7 +99,7 @@ fn other_threads_wait_as_ever() {
     let waits = no_waits();
     let at_once =
         || Retry::new(TWICE.base_delay(Duration::ZERO)).classify(retryable).run_blocking(|| Err::<(), _>(Busy));
-    std::thread::spawn(move || at_once()).join().unwrap().unwrap_err();
+    std::thread::spawn(at_once).join().unwrap().unwrap_err();
     assert_eq!(waits.recorded(), []);
     at_once().unwrap_err();
     assert_eq!(waits.recorded(), [Duration::ZERO; 2]);
@@ -356,6 +357,6 @@ async fn a_planted_store_is_the_inner_one_but_for_its_faults() {
     assert_eq!(store.count(Filter::all()).await.unwrap(), 1, "the verb of the inner store");
     let claimed = store.claim(ClaimRequest::new(["fetch"], "test"), Actor::new("test", "")).await;
     assert_eq!(claimed.unwrap_err().kind(), StoreErrorKind::Busy);
-    fn is_a_whole_store(_: &(impl DeadLetterSink + DeadLetterStore + AttemptLedger)) {}
+    fn is_a_whole_store(_: &(impl DeadLetterStore + AttemptLedger)) {}
     is_a_whole_store(&store);
 }
