@@ -9,11 +9,12 @@ use crate::dead_letter::{
     Actor, Aggregate, ArrivalSeries, Arrivals, BoxFuture, BulkOperations, Capabilities, Checkup, ClaimRequest, Claimed,
     DeadLetter, DeadLetterSink, DeadLetterStore, Doctor, DueReport, Edit, Edited, EraseReport, EraseRequest, EventPage,
     EventQuery, ExportPage, ExportRequest, FailureGroups, Filter, Finding, Finish, Group, GroupNote, GroupsPage,
-    GroupsRequest, Imported, ItemOutcome, ItemPage, Leave, LetterDetail, LetterRecord, LetterRow, MemberClaim, Members,
-    Operation, OperationRequest, OperationTicket, Page, PageRequest, Plan, PruneReport, PruneRequest, Release,
-    Retention, Revision, Steer, StoreAdmin, Summary, Ticket,
+    GroupsRequest, Imported, ItemOutcome, ItemPage, JobEnd, JobJournal, JournalCounts, Leave, LetterDetail,
+    LetterRecord, LetterRow, MemberClaim, Members, Operation, OperationRequest, OperationTicket, Page, PageRequest,
+    Plan, PruneReport, PruneRequest, Release, Retention, Revision, Steer, StoreAdmin, Struck, Summary, Ticket,
 };
 use crate::error::StoreError;
+use crate::id::Id;
 use crate::kept::StateStore;
 use crate::ledger::{
     AttemptLedger, Begin, End, LedgerBooks, LedgerCounts, LedgerEntry, LedgerKey, LedgerPage, LedgerQuery, LedgerToken,
@@ -145,6 +146,11 @@ verbs! {
         fn note(fingerprint: String, text: String, actor: Actor) -> Answer<'_, GroupNote>;
         fn notes(fingerprint: String) -> Answer<'_, Vec<GroupNote>>;
         fn arrivals(question: Arrivals) -> Answer<'_, Vec<ArrivalSeries>>;
+    }
+    JobJournal {
+        fn enter(job: DeadLetter) -> Reply<Result<(), StoreError>>;
+        fn strike(park_id: Id, end: JobEnd) -> Reply<Result<Struck, StoreError>>;
+        fn journalled() -> Answer<'_, JournalCounts>;
     }
     Doctor {
         fn doctor(checkup: Checkup) -> Answer<'_, Vec<Finding>>;
