@@ -49,6 +49,7 @@ fn a_program_finds_the_breaker_open_that_the_last_one_opened() {
 
     let after = breaker();
     assert!(after.restore_from_blocking(&store, "gemini", MOMENT).unwrap());
+    assert_eq!(after.state().openings, 1, "the next time it opens for twice as long");
     let left = after.permit().unwrap_err().retry_in();
     assert!(left > Duration::from_secs(590) && left <= Duration::from_secs(600), "{left:?}");
     // and calls are refused
@@ -74,7 +75,8 @@ async fn each_key_goes_on_and_fresh_ones_are_not_kept() {
     let store = MemoryStore::new();
     let before: Budgets<String> = Budgets::new(|| Budget::new().min_per_second(0).ratio(0.25));
     for (host, successes) in [("a", 4), ("b", 8), ("fresh \"quoted\"", 0)] {
-        (0..successes).for_each(|_| before.get(host).succeeded());
+        let budget = before.get(host);
+        (0..successes).for_each(|_| budget.succeeded());
     }
     before.keep_in(&store, "hosts").await.unwrap();
     let kept = store.kept_state("hosts".to_owned()).await.unwrap().unwrap();
@@ -102,6 +104,7 @@ async fn what_is_something_else_is_refused() {
         r#"{"of":"budget"}"#,
         r#"{"of":"budget","state":{"milli_tokens":-1,"unix_millis":0}}"#,
         r#"{"of":"budget","state":{"milli_tokens":"1"}}"#,
+        r#"{"of":"breaker","state":{"milli_tokens":2,"unix_millis":0}}"#,
     ] {
         store.keep_state("damaged".to_owned(), damaged.to_owned()).await.unwrap();
         assert_eq!(

@@ -270,6 +270,9 @@ fn chaos_strikes_at_its_rates_and_repeats() {
     // one rate changes nothing of another: who panics is the same without the others
     let panics = |ends: &[&str]| ends.iter().map(|end| *end == "panic").collect::<Vec<_>>();
     assert_eq!(panics(&ends(&Chaos::seeded(7).panics(0.1), 10_000)), panics(&first));
+    let errors = |chaos: Chaos<Busy>| ends(&chaos.errors(0.2, || Busy), 10_000);
+    let alone = errors(Chaos::seeded(7));
+    assert_eq!(alone, errors(Chaos::seeded(7).hangs(0.5).latency(0.5, SECOND..=2 * SECOND)));
     // the ends of the scale, and beyond
     assert!(ends(&Chaos::seeded(1).errors(1.0, || Busy), 1000).iter().all(|end| *end == "error"));
     assert!(ends(&Chaos::seeded(1).errors(2.0, || Busy), 1000).iter().all(|end| *end == "error"));
