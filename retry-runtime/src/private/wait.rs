@@ -76,15 +76,10 @@ impl Future for YieldOnce {
 #[cold]
 #[inline(never)]
 pub fn sleep_blocking(site: &Site, wait: Duration) {
-    #[cfg(feature = "tokio")]
-    {
-        #[cfg(feature = "test-util")]
-        tell_of_stalling(site, crate::testing::meant_wait().unwrap_or(wait));
-        #[cfg(not(feature = "test-util"))]
-        tell_of_stalling(site, wait);
-    }
-    #[cfg(not(feature = "tokio"))]
-    let _its_name_is_for_tokio = site;
+    #[cfg(feature = "test-util")]
+    tell_of_stalling(site, crate::testing::meant_wait().unwrap_or(wait));
+    #[cfg(not(feature = "test-util"))]
+    tell_of_stalling(site, wait);
     if wait.is_zero() {
         std::thread::yield_now();
     } else {
@@ -104,6 +99,10 @@ fn tell_of_stalling(site: &Site, wait: Duration) {
         });
     }
 }
+
+/// Without tokio nothing is known of the threads that run tasks.
+#[cfg(not(feature = "tokio"))]
+const fn tell_of_stalling(_site: &Site, _wait: Duration) {}
 
 /// Whether a task is being polled on this thread. Threads for blocking work belong to a runtime too, and may wait; what
 /// tells them apart is that a task has a number of steps before it must yield. Takes them all, and gives them back.

@@ -4,6 +4,7 @@
 //! judges what is left in the store.)
 
 use std::fmt;
+#[cfg(feature = "tokio")]
 use std::future::{Future, pending};
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use super::store_chaos::Dice;
 use super::waits::virtual_time;
+#[cfg(feature = "tokio")]
 use crate::__private::yield_once;
 
 /// Makes an operation fail, dawdle, hang and panic at given rates, the same way in each run of a seed.

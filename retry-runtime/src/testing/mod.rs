@@ -25,7 +25,5 @@ pub use random::FixedRandom;
 pub use scripted::{Scripted, scripted};
 pub use time::ManualTime;
 pub(crate) use time::stopped_time;
-#[cfg(feature = "tokio")]
-pub(crate) use waits::meant_wait;
 pub use waits::{VirtualWaits, no_waits};
-pub(crate) use waits::{virtual_elapsed, virtual_wait};
+pub(crate) use waits::{meant_wait, virtual_elapsed, virtual_wait};

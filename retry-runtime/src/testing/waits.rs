@@ -147,7 +147,6 @@ pub(crate) fn virtual_wait(wait: Duration) -> bool {
 }
 
 /// How long a wait of no time was meant to be.
-#[cfg(feature = "tokio")]
 pub(crate) fn meant_wait() -> Option<Duration> {
     MEANT.take()
 }
