@@ -30,6 +30,8 @@ async fn what_is_in_flight_is_parked() -> Outcome {
     let done = run(example("graceful_shutdown").arg("--db").arg(scratch.path("jobs.db"))).await?;
     assert!(done.status.success(), "{}{}", done.stdout, done.stderr);
     assert_eq!(done.last_line(), LAST, "{}", done.stdout);
+    let told = done.stdout.lines().find_map(|line| line.strip_prefix("stopped after ")).expect("how long it took");
+    assert!(told.ends_with("ms") || told.ends_with("µs"), "parked in under a second: {told}");
     assert_eq!(letters(&scratch)?, all());
     Ok(())
 }

@@ -16,7 +16,7 @@ use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::observe::{Event, MetricsObserver, Observer, from_fn};
 use retry_runtime::reply::Reply;
 use retry_runtime::testing::VirtualWaits;
-use retry_runtime::{Budget, Classify, DeadLetterSink, retry};
+use retry_runtime::{Budget, Classify, DeadLetterSink, StopReason, retry};
 
 #[derive(Debug, Clone, PartialEq, Classify)]
 enum E {
@@ -202,33 +202,37 @@ fn the_names_and_labels_are_the_documented_ones() {
     assert_eq!(emitted(), documented);
 }
 
-/// The words of an expression: names, labels and functions.
-fn words(expr: &str) -> impl Iterator<Item = &str> {
-    expr.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty())
+/// The metrics of an expression, each with what stands in braces behind it.
+fn metrics(expr: &str) -> Vec<(String, &str)> {
+    let part_of_a_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let (mut found, mut rest) = (Vec::new(), expr);
+    while let Some(start) = rest.find(part_of_a_word) {
+        let word = &rest[start..];
+        let (word, behind) = word.split_at(word.find(|c| !part_of_a_word(c)).unwrap_or(word.len()));
+        if word.starts_with("retry_") || word.starts_with("dlq_") {
+            let plain = ["_bucket", "_sum", "_count"].iter().find_map(|suffix| word.strip_suffix(suffix));
+            let selected = behind.strip_prefix('{').and_then(|inside| inside.split_once('}'));
+            found.push((plain.unwrap_or(word).to_owned(), selected.map_or("", |(inside, _)| inside)));
+        }
+        rest = behind;
+    }
+    found
 }
 
-/// What an expression asks for: each metric with the labels beside it, or by which it sums.
+/// What expressions ask for: each metric with the labels behind it, or by which its expression sums.
 fn used(exprs: &[String]) -> BTreeMap<String, BTreeSet<String>> {
     let mut used: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for expr in exprs {
-        let metrics: Vec<String> = words(expr)
-            .filter(|word| word.starts_with("retry_") || word.starts_with("dlq_"))
-            .map(|word| {
-                let plain = ["_bucket", "_sum", "_count"].iter().find_map(|suffix| word.strip_suffix(suffix));
-                plain.unwrap_or(word).to_owned()
-            })
-            .collect();
+        let metrics = metrics(expr);
         assert!(!metrics.is_empty(), "{expr} asks for nothing of ours");
-        let braces = expr.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(inside, _)| inside);
-        let selected = braces.flat_map(|inside| inside.split(',')).filter_map(|pair| pair.split(['=', '!']).next());
         let sums = expr.split("by (").skip(1).filter_map(|rest| rest.split_once(')')).map(|(inside, _)| inside);
-        let labels: BTreeSet<String> = selected
-            .chain(sums.flat_map(|inside| inside.split(',')))
-            .map(|label| label.trim().to_owned())
-            .filter(|label| label != "le" && !label.is_empty())
-            .collect();
-        for metric in metrics {
-            used.entry(metric).or_default().extend(labels.iter().cloned());
+        let sums: Vec<&str> = sums.flat_map(|inside| inside.split(',')).collect();
+        for (metric, selected) in metrics {
+            let selected = selected.split(',').filter_map(|pair| pair.split(['=', '!']).next());
+            let labels = selected.chain(sums.iter().copied()).map(str::trim);
+            used.entry(metric)
+                .or_default()
+                .extend(labels.filter(|label| *label != "le" && !label.is_empty()).map(str::to_owned));
         }
     }
     used
@@ -293,5 +297,11 @@ fn the_alerts_ask_for_what_is_emitted_and_say_what_to_do() {
     }
     for lost in ["dlq_lost_total", "dlq_spilled_total", "retry_observer_panics_total"] {
         assert!(exprs.iter().any(|expr| expr.contains(lost)), "no alert on {lost}");
+    }
+    // a final answer and a call that was meant to end page nobody
+    let given_up: Vec<_> = exprs.iter().filter(|expr| expr.contains("retry_gave_up_total{reason!~")).collect();
+    assert_eq!(given_up.len(), 1, "{exprs:?}");
+    for reason in [StopReason::Gone, StopReason::Cancelled, StopReason::Dropped] {
+        assert!(given_up[0].contains(reason.as_str()), "{reason} is no failure");
     }
 }

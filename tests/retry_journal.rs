@@ -124,6 +124,27 @@ impl JobJournal for Failing {
     }
 }
 
+/// A journal with a fault in it.
+struct Panicking(MemoryStore);
+
+impl DeadLetterSink for Panicking {
+    fn submit(&self, letter: DeadLetter) -> Ticket {
+        self.0.submit(letter)
+    }
+}
+
+impl JobJournal for Panicking {
+    fn enter(&self, _: DeadLetter) -> Reply<Result<(), StoreError>> {
+        panic!("a fault on the way in")
+    }
+    fn strike(&self, _: Id, _: JobEnd) -> Reply<Result<Struck, StoreError>> {
+        panic!("a fault on the way out")
+    }
+    fn journalled(&self) -> BoxFuture<'_, Result<JournalCounts, StoreError>> {
+        self.0.journalled()
+    }
+}
+
 // D14: a failing journal write is an event, and the job runs
 #[test]
 fn a_journal_that_fails_is_said_and_the_job_runs() {
@@ -133,7 +154,7 @@ fn a_journal_that_fails_is_said_and_the_job_runs() {
     }
     static HEARD: Mutex<Vec<String>> = Mutex::new(Vec::new());
     assert!(set_listener(|notice| {
-        if notice.name == "journal_failed" {
+        if notice.name == "journal_failed" && notice.operation == "unwritten" {
             HEARD.lock().unwrap().push(notice.to_string());
         }
     }));
@@ -146,6 +167,14 @@ fn a_journal_that_fails_is_said_and_the_job_runs() {
     assert_eq!((job(&unknown), under_way(&unknown.inner)), (Ok(7), 0));
     let heard = std::mem::take(&mut *HEARD.lock().unwrap());
     assert!(heard.len() == 2 && heard[1].contains("cannot be struck out") && heard[1].contains("locked"), "{heard:?}");
+    // a panic in it is a failure of it
+    #[retry(name = "unwritten", dead_letter(sink = store, journal))]
+    fn beside_a_fault(store: &Panicking) -> Result<u32, E> {
+        Ok(u32::from(rows(&store.0).is_empty()))
+    }
+    assert_eq!(beside_a_fault(&Panicking(MemoryStore::new())), Ok(1));
+    let heard = std::mem::take(&mut *HEARD.lock().unwrap());
+    assert!(heard.len() == 2 && heard[0].contains("on the way in") && heard[1].contains("on the way out"), "{heard:?}");
 }
 
 // D14: unless it is required

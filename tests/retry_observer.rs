@@ -412,6 +412,29 @@ async fn a_body_that_panics_gives_up() {
     assert_eq!(seen.take(), [&told[..], &["parked 1/3 panicked panicked job a"]].concat());
 }
 
+// 11.3, 12.1: nobody waits for these letters, and yet the call's own observer hears what is known at once
+#[tokio::test(start_paused = true)]
+async fn letters_that_a_guard_parks_are_told_of() {
+    #[retry(name = "parks", observer = seen, dead_letter(sink = dlq, job_id = "a"))]
+    async fn parks(seen: &Seen, dlq: &MemoryStore, panics: bool) -> Result<u32, E> {
+        if panics {
+            resume_unwind(Box::new("the body panicked"))
+        }
+        pending().await
+    }
+    let (seen, dlq) = (Seen::default(), MemoryStore::new());
+    assert!(tokio::time::timeout(Duration::from_secs(5), parks(&seen, &dlq, false)).await.is_err());
+    assert_eq!(
+        seen.take(),
+        ["attempt_started 1/3", "gave_up 1/3 unfinished dropped", "parked 1/3 dropped job a"],
+        "dropped"
+    );
+    let panicked = AssertUnwindSafe(parks(&seen, &dlq, true));
+    assert!(futures_util::FutureExt::catch_unwind(panicked).await.is_err());
+    let told = ["attempt_started 1/3", "attempt_failed 1/3 panicked", "gave_up 1/3 panicked panicked"];
+    assert_eq!(seen.take(), [&told[..], &["parked 1/3 panicked panicked job a"]].concat());
+}
+
 // 11.3: a panic elsewhere is not the body's
 #[test]
 fn a_call_that_is_dropped_by_a_panic_elsewhere_is_dropped() {

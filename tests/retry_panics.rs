@@ -244,13 +244,20 @@ fn a_panic_outside_the_body_is_a_drop() {
     type Call = fn(&Kept) -> Result<u32, E>;
     // in a pattern the attempt is not judged yet
     let calls: [(Call, u32, usize); 4] = [
-        (in_fallback, 4, 3),
+        (
+            |dlq| {
+                let _waits = VirtualWaits::start();
+                in_fallback(dlq)
+            },
+            4,
+            3,
+        ),
         (|dlq| paused(in_async_fallback(dlq)), 4, 3),
         (|dlq| paused(in_the_timer(dlq)), 1, 1),
         (|dlq| paused(in_a_pattern(dlq)), 1, 0),
     ];
     for (call, attempts, failed) in calls {
-        let (dlq, _waits) = (Kept::default(), VirtualWaits::start());
+        let dlq = Kept::default();
         assert!(caught(|| call(&dlq)).is_err());
         let letter = dlq.only();
         assert_eq!((letter.reason, letter.attempts, letter.history.len()), (StopReason::Dropped, attempts, failed));

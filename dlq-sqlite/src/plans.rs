@@ -54,7 +54,15 @@ fn connections() -> Vec<(tempfile::TempDir, open::Writer)> {
 
 fn tx(connection: &Connection) -> Tx<'_> {
     let now = SystemTime::UNIX_EPOCH + Duration::from_secs(7);
-    Tx { connection, now, scope: "default", writer: "w", operation: None, payloads: Payloads::nowhere() }
+    Tx {
+        connection,
+        now,
+        scope: "default",
+        writer: "w",
+        operation: None,
+        payloads: Payloads::nowhere(),
+        crashed: Box::leak(Box::default()),
+    }
 }
 
 fn plan(connection: &Connection, query: &Condition) -> String {

@@ -1,5 +1,6 @@
 //! Rows of the file as the runtime's plain data.
 
+use std::cell::Cell;
 use std::time::SystemTime;
 
 use retry_runtime::attempt::cut_middle;
@@ -24,6 +25,8 @@ pub(crate) struct Tx<'a> {
     pub(crate) payloads: &'a Payloads,
     /// The bulk operation this is part of: events carry it.
     pub(crate) operation: Option<&'a str>,
+    /// Counts the jobs of dead processes that were parked: said aloud after the commit.
+    pub(crate) crashed: &'a Cell<u64>,
 }
 
 impl<'a> Tx<'a> {

@@ -149,6 +149,7 @@ pub(crate) fn reap(tx: Tx<'_>) -> rusqlite::Result<Vec<LetterRow>> {
             }
             for entry in entries {
                 parked.extend(entry.park(tx, &description)?);
+                tx.crashed.set(tx.crashed.get() + 1);
             }
         }
         tx.connection.prepare_cached("DELETE FROM owner WHERE id = ?1")?.execute([owner])?;

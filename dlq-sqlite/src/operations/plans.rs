@@ -23,7 +23,15 @@ fn connection() -> (tempfile::TempDir, open::Writer) {
 
 fn tx(connection: &Connection) -> Tx<'_> {
     let now = SystemTime::UNIX_EPOCH + Duration::from_secs(7);
-    Tx { connection, now, scope: "default", writer: "w", operation: None, payloads: Payloads::nowhere() }
+    Tx {
+        connection,
+        now,
+        scope: "default",
+        writer: "w",
+        operation: None,
+        payloads: Payloads::nowhere(),
+        crashed: Box::leak(Box::default()),
+    }
 }
 
 fn actor() -> Actor {

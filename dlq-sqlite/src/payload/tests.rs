@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)] // tests fail by panicking
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
@@ -46,6 +47,7 @@ impl Place {
             scope: "default",
             writer: "t",
             payloads: &self.payloads,
+            crashed: &Cell::new(0),
         };
         park(tx, &letter, prepared, Origin::Live).unwrap()
     }

@@ -10,6 +10,7 @@ mod retain;
 mod upkeep;
 mod watch;
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -81,6 +82,8 @@ pub(crate) struct Worker {
     /// Something was written since the log was last emptied.
     log_in_use: bool,
     watch: Watch,
+    /// Jobs of dead processes that the transaction under way has parked.
+    crashed: Cell<u64>,
     /// Who waits for the end of this turn.
     settling: Vec<Answer<()>>,
 }
@@ -121,6 +124,7 @@ impl Worker {
             collect_at: reap_at,
             log_in_use: true,
             watch: Watch::new(),
+            crashed: Cell::new(0),
             settling: Vec::new(),
         }
     }
@@ -192,6 +196,7 @@ impl Worker {
             writer: &self.name,
             operation: None,
             payloads: &self.shared.payloads,
+            crashed: &self.crashed,
         };
         let count = commands.len();
         let mut outcome = batch::together(tx.connection, busy_until, count, |index| run(&mut commands, index, tx));
@@ -201,6 +206,7 @@ impl Worker {
             self.once_more(&mut commands, &mut outcome, busy_until);
         }
         self.note(outcome.broken.as_ref());
+        self.say_crashed(outcome.broken.is_none());
         for (command, result) in commands.into_iter().zip(outcome.each) {
             self.answer(command, result);
         }
@@ -217,6 +223,7 @@ impl Worker {
             writer: &self.name,
             operation: None,
             payloads: &self.shared.payloads,
+            crashed: &self.crashed,
         };
         let failed: Vec<usize> = outcome
             .each

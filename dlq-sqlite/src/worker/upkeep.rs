@@ -232,9 +232,21 @@ impl Worker {
             writer: &self.name,
             operation: None,
             payloads: &self.shared.payloads,
+            crashed: &self.crashed,
         };
         let busy_until = Instant::now() + self.settings.busy_timeout;
-        batch::together(tx.connection, busy_until, count, |index| run(index, tx))
+        let outcome = batch::together(tx.connection, busy_until, count, |index| run(index, tx));
+        self.say_crashed(outcome.broken.is_none());
+        outcome
+    }
+
+    /// Tells of the jobs whose processes died, once their letters are durable.
+    pub(super) fn say_crashed(&self, committed: bool) {
+        let jobs = self.crashed.take();
+        if committed && jobs > 0 {
+            let message = format!("{jobs} jobs whose process ended while it ran them are parked, as `crashed`");
+            Notice::warning("jobs_crashed", "", message).say();
+        }
     }
 
     /// How long the log may get, in pages.

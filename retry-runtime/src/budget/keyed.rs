@@ -67,6 +67,9 @@ impl<K> Budgets<K> {
 
 impl<K: Hash + Eq> Budgets<K> {
     /// The budget of a key, a new one where it is not there.
+    ///
+    /// Takes a lock for reading; a new key takes it for writing, and looks at all keys when there are as many as there may
+    /// be. The budget itself is lock-free: keep the `Arc` where the key does not change.
     pub fn get<Q>(&self, key: &Q) -> Arc<Budget>
     where
         K: Borrow<Q>,

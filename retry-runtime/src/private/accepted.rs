@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 
 use crate::__private::call::panic_text;
 use crate::__private::journal::not_entered;
-use crate::__private::letter::{letter, lost_while, parks, wait_for};
+use crate::__private::letter::{left, letter, lost_while, parks, wait_for};
 use crate::__private::record::{Hidden, Recorder};
 use crate::__private::site::Site;
 use crate::__private::watch::{News, Watch, Watched, parking};
@@ -165,7 +165,9 @@ impl<V: Watch, W: Fn(DeadLetter, &V) -> Ticket> Drop for Accepted<'_, V, W> {
             self.job.settled = true;
             let (letter, write, watch) = (self.job.letter(), &self.write, &self.job.watch);
             parking(watch, &letter);
-            let lost = lost_while("being parked by a drop guard", letter, |letter| watch.later(write(letter, watch)));
+            let site = self.job.site;
+            let lost =
+                lost_while("being parked by a drop guard", letter, |letter| left(site, watch, write(letter, watch)));
             if let (Some(lost), true) = (lost, watch.is_watched()) {
                 watch.note(News::Parked(&lost));
             }
@@ -209,7 +211,7 @@ impl<V: Watch, W: Fn(DeadLetter, &V) -> Ticket, A: Future> Future for Guarded<'_
             Ok(poll) => poll,
             Err(panic) => {
                 let ticket = self.job.panicked(&*panic);
-                self.job.watch().later(ticket);
+                left(self.job.job.site, self.job.watch(), ticket);
                 resume_unwind(panic)
             }
         }

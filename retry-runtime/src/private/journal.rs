@@ -1,7 +1,9 @@
 //! `journal`: the job is written down before its first attempt, and struck out when it ends without a letter.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use crate::__private::call::end_of_panic;
 use crate::__private::record::{Hidden, Recorder};
 use crate::__private::site::Site;
 use crate::dead_letter::{DeadLetter, JobEnd, JobJournal, Struck};
@@ -18,7 +20,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Writes a job down.
 pub fn journal_enter<J: JobJournal + ?Sized>(journal: &J, job: DeadLetter) -> Reply<Result<(), StoreError>> {
-    journal.enter(job)
+    asked(|| journal.enter(job))
+}
+
+/// A journal that panics has failed: that breaks the call no more than any other failure of it.
+fn asked<T>(ask: impl FnOnce() -> Reply<Result<T, StoreError>>) -> Reply<Result<T, StoreError>> {
+    catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|panic| {
+        let message = format!("the journal panicked: {}", end_of_panic(panic));
+        Reply::ready(Err(StoreError::new(StoreErrorKind::Unknown, message)))
+    })
 }
 
 /// The blocking twin's answer.
@@ -47,7 +57,7 @@ pub fn journal_strike<J: JobJournal + ?Sized>(
     journal: &J,
     (park_id, end): (Id, JobEnd),
 ) -> Reply<Result<Struck, StoreError>> {
-    journal.strike(park_id, end)
+    asked(|| journal.strike(park_id, end))
 }
 
 /// A journal that could not strike a job out never breaks the call, and never goes unseen.

@@ -120,13 +120,32 @@ pub fn park<S: DeadLetterSink + ?Sized>(sink: &S, letter: DeadLetter) -> Ticket 
 
 /// What an awaited ticket said.
 pub fn parked<W: Watch>(site: &Site, watch: &W, parking: Parking) -> Option<Parking> {
-    if !matches!(parking, Parking::Parked { .. } | Parking::Replaying) {
-        Notice::warning("park_failed", site.name(), parking.to_string()).say();
-    }
+    say_if_failed(site.name(), &parking);
     if watch.is_watched() {
         watch.note(News::Parked(&parking));
     }
     Some(parking)
+}
+
+pub(crate) fn say_if_failed(operation: &str, parking: &Parking) {
+    if !matches!(parking, Parking::Parked { .. } | Parking::Replaying) {
+        Notice::warning("park_failed", operation, parking.to_string()).say();
+    }
+}
+
+/// A ticket nobody waits for. What is known at once is told at once; else it is told on the thread that answers, to
+/// whoever outlives the call.
+pub(crate) fn left<W: Watch>(site: &Site, watch: &W, ticket: Ticket) {
+    match ticket.wait(Duration::ZERO) {
+        Ok(parking) => {
+            let _told = parked(site, watch, parking);
+        }
+        Err(open) if watch.is_watched() => watch.later(open),
+        Err(open) => {
+            let operation = site.name().to_owned();
+            open.then(move |parking| say_if_failed(&operation, &parking));
+        }
+    }
 }
 
 /// Waits for a ticket in a blocking call.
@@ -136,7 +155,7 @@ pub fn wait_for<W: Watch>(site: &Site, watch: &W, ticket: Ticket) -> Option<Park
         Err(still_open) => {
             let message = format!("no word about a dead letter after {PATIENCE:?}; its sink still has it");
             Notice::warning("park_pending", site.name(), message).say();
-            watch.later(still_open);
+            left(site, watch, still_open);
             None
         }
     }

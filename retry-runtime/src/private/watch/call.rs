@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::{Facts, News};
 use crate::__private::accepted::PANICKED_CLASS as PANICKED;
 use crate::__private::fallback::reason_falls_back;
+use crate::__private::letter::say_if_failed;
 use crate::__private::record::Hidden;
 use crate::clock;
 use crate::dead_letter::{Parking, Ticket};
@@ -173,13 +174,19 @@ impl<'o> Watching<'o> {
 
     /// Nobody waits for the ticket: the installed observer, which outlives the call, is told on the thread that answers it.
     pub(super) fn later(&mut self, ticket: Ticket) {
+        let operation = self.facts.operation;
         if let (Some(observer), Some(letter)) = (self.by.installed, self.letter.take()) {
             let by = WatchedBy { own: None, installed: Some(observer), catches: false };
             let mut call = Watching::new(by, false, self.facts);
             (call.number, call.started, call.attempt) = (self.number, self.started, self.attempt);
             (call.failure, call.milli_tokens) = (self.failure, self.milli_tokens);
             (call.stage, call.span) = (Stage::Over, self.span.clone());
-            ticket.then(move |parking| call.parked(&letter, &parking));
+            ticket.then(move |parking| {
+                say_if_failed(operation, &parking);
+                call.parked(&letter, &parking);
+            });
+        } else {
+            ticket.then(move |parking| say_if_failed(operation, &parking));
         }
     }
 
