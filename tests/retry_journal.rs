@@ -152,6 +152,10 @@ fn a_journal_that_fails_is_said_and_the_job_runs() {
     fn job(store: &Failing) -> Result<u32, E> {
         Ok(store.run())
     }
+    #[retry(name = "unwritten", dead_letter(sink = store, journal))]
+    fn beside_a_fault(store: &Panicking) -> Result<u32, E> {
+        Ok(u32::from(rows(&store.0).is_empty()))
+    }
     static HEARD: Mutex<Vec<String>> = Mutex::new(Vec::new());
     assert!(set_listener(|notice| {
         if notice.name == "journal_failed" && notice.operation == "unwritten" {
@@ -168,10 +172,6 @@ fn a_journal_that_fails_is_said_and_the_job_runs() {
     let heard = std::mem::take(&mut *HEARD.lock().unwrap());
     assert!(heard.len() == 2 && heard[1].contains("cannot be struck out") && heard[1].contains("locked"), "{heard:?}");
     // a panic in it is a failure of it
-    #[retry(name = "unwritten", dead_letter(sink = store, journal))]
-    fn beside_a_fault(store: &Panicking) -> Result<u32, E> {
-        Ok(u32::from(rows(&store.0).is_empty()))
-    }
     assert_eq!(beside_a_fault(&Panicking(MemoryStore::new())), Ok(1));
     let heard = std::mem::take(&mut *HEARD.lock().unwrap());
     assert!(heard.len() == 2 && heard[0].contains("on the way in") && heard[1].contains("on the way out"), "{heard:?}");
