@@ -34,6 +34,7 @@ fn secrets_go_in_every_form() {
         ("accessToken => abc", "accessToken => [redacted]"),
         ("config.password=hunter2", "config.password=[redacted]"),
         ("token: abc ...[77 bytes cut]... def ghi", "token: [redacted] ghi"),
+        ("token: abc ...[7 bytes cut]... def ...[9 bytes cut]... ghi jkl", "token: [redacted] jkl"),
     ];
     for (before, after) in known {
         assert_eq!(text(before), after);

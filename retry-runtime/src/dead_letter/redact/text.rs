@@ -132,7 +132,11 @@ impl Walk<'_> {
         self.out.push_str(self.text.get(self.copied..from).unwrap_or_default());
         self.out.push_str(REDACTED);
         // A message that was cut in the middle may have been cut in the middle of a secret: its other end goes too.
-        let to = to + cut_mark(self.rest(to));
+        // So does what was cut again.
+        let mut to = to;
+        while let cut @ 1.. = cut_mark(self.rest(to)) {
+            to += cut;
+        }
         self.copied = to;
         to
     }
