@@ -189,15 +189,7 @@ impl Worker {
         let Some(link) = &self.link else { return };
         let limit = Instant::now() + self.settings.busy_limit;
         let busy_until = closing.map_or(limit, |end| end.min(limit));
-        let tx = Tx {
-            connection: &link.connection,
-            now: self.now,
-            scope: &self.scope,
-            writer: &self.name,
-            operation: None,
-            payloads: &self.shared.payloads,
-            crashed: &self.crashed,
-        };
+        let tx = self.tx(link, self.now);
         let count = commands.len();
         let mut outcome = batch::together(tx.connection, busy_until, count, |index| run(&mut commands, index, tx));
         self.log_in_use = true;
@@ -212,19 +204,24 @@ impl Worker {
         }
     }
 
-    /// With the reserve freed there is room for the letters of a batch that did not fit. Whether it was written is not
-    /// known, and does not matter for letters: a parking that is known changes nothing.
-    fn once_more(&mut self, commands: &mut [Command], outcome: &mut Outcome, busy_until: Instant) {
-        let Some(link) = &self.link else { return };
-        let tx = Tx {
+    /// What every change of this turn is made with.
+    fn tx<'a>(&'a self, link: &'a open::Writer, now: SystemTime) -> Tx<'a> {
+        Tx {
             connection: &link.connection,
-            now: self.now,
+            now,
             scope: &self.scope,
             writer: &self.name,
             operation: None,
             payloads: &self.shared.payloads,
             crashed: &self.crashed,
-        };
+        }
+    }
+
+    /// With the reserve freed there is room for the letters of a batch that did not fit. Whether it was written is not
+    /// known, and does not matter for letters: a parking that is known changes nothing.
+    fn once_more(&mut self, commands: &mut [Command], outcome: &mut Outcome, busy_until: Instant) {
+        let Some(link) = &self.link else { return };
+        let tx = self.tx(link, self.now);
         let failed: Vec<usize> = outcome
             .each
             .iter()

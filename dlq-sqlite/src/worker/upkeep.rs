@@ -225,15 +225,7 @@ impl Worker {
         let Some(link) = &self.link else {
             return batch::Outcome { each: Vec::new(), broken: None };
         };
-        let tx = Tx {
-            connection: &link.connection,
-            now,
-            scope: &self.scope,
-            writer: &self.name,
-            operation: None,
-            payloads: &self.shared.payloads,
-            crashed: &self.crashed,
-        };
+        let tx = self.tx(link, now);
         let busy_until = Instant::now() + self.settings.busy_timeout;
         let outcome = batch::together(tx.connection, busy_until, count, |index| run(index, tx));
         self.say_crashed(outcome.broken.is_none());
