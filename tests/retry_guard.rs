@@ -1,171 +1,20 @@
 //! A job that is dropped at any of its await points is parked exactly once, and says so (SEMANTICS 11.1, 11.3).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // a helper of a test fails as a test does
 
-use std::future::{Future, pending, poll_fn};
-use std::pin::Pin;
-use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
-use std::task::Poll;
+#[path = "helpers/guarded.rs"]
+mod guarded;
+
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
-use futures_util::FutureExt;
-use retry_runtime::dead_letter::{
-    Actor, BoxFuture, DeadLetter, DeadLetterSink, DeadLetterStore, Filter, JobEnd, JobJournal, JournalCounts,
-    MemoryStore, PageRequest, Parking, Payload, Struck, Ticket,
-};
-use retry_runtime::error::StoreError;
-use retry_runtime::id::Id;
-use retry_runtime::ledger::{AttemptLedger, Begin, End, LedgerEntry, LedgerKey, LedgerToken};
+use guarded::{E, Ending, Face, World, drop_after, paused, second_route, with_every_ending, work};
+use retry_runtime::dead_letter::{DeadLetterStore, Filter, MemoryStore, PageRequest};
+use retry_runtime::ledger::{AttemptLedger, Begin, End, LedgerKey};
 use retry_runtime::observe::{self, Event};
-use retry_runtime::reply::Reply;
-use retry_runtime::{Budget, CircuitBreaker, Classify, Elapsed, Refused, RetryContext, StopReason, retry, retrying};
+use retry_runtime::{RetryContext, StopReason, retry, retrying};
 use tokio::task::yield_now;
-
-#[derive(Debug, Clone, PartialEq, thiserror::Error, Classify)]
-enum E {
-    #[error("busy")]
-    #[classify(retryable)]
-    Busy,
-    #[error("denied")]
-    #[classify(permanent)]
-    Denied,
-    #[error("gone")]
-    #[classify(gone)]
-    Gone,
-    #[error(transparent)]
-    #[classify(transparent)]
-    Refused(#[from] Refused),
-    #[error("slow")]
-    #[classify(retryable)]
-    Slow(#[from] Elapsed),
-}
-
-/// What a job meets, and what it leaves behind.
-struct World {
-    /// How its third attempt ends; `None`: no attempt ever ends.
-    ending: Option<Result<u32, E>>,
-    second_route: Result<u32, E>,
-    budget: Budget,
-    breaker: CircuitBreaker,
-    ledger: MemoryStore,
-    journal: MemoryStore,
-    entered: Mutex<Vec<Id>>,
-    letters: Mutex<Vec<DeadLetter>>,
-    runs: AtomicU32,
-    failed: AtomicU32,
-    /// Successes and final answers.
-    done: AtomicU32,
-}
-
-impl World {
-    fn new(ending: Option<Result<u32, E>>, second_route: Result<u32, E>) -> Self {
-        Self {
-            ending,
-            second_route,
-            budget: Budget::new(),
-            breaker: CircuitBreaker::new(),
-            ledger: MemoryStore::new(),
-            journal: MemoryStore::new(),
-            entered: Mutex::default(),
-            letters: Mutex::default(),
-            runs: AtomicU32::new(0),
-            failed: AtomicU32::new(0),
-            done: AtomicU32::new(0),
-        }
-    }
-
-    /// How many jobs stand in the journal.
-    fn under_way(&self) -> u64 {
-        self.journal.journalled().now_or_never().unwrap().unwrap().running
-    }
-
-    fn ends(&self, outcome: Result<u32, E>) -> Result<u32, E> {
-        match outcome {
-            Ok(_) | Err(E::Gone) => self.done.fetch_add(1, SeqCst),
-            Err(_) => self.failed.fetch_add(1, SeqCst),
-        };
-        outcome
-    }
-}
-
-/// An answer that comes when somebody else has had a turn.
-fn later<T: Clone + Send + 'static>(value: T) -> Reply<T> {
-    let same = value.clone();
-    let (answer, reply) = Reply::pair(|| same);
-    tokio::spawn(async move {
-        yield_now().await;
-        answer.send(value);
-    });
-    reply
-}
-
-impl DeadLetterSink for World {
-    fn submit(&self, letter: DeadLetter) -> Ticket {
-        let letter_id = letter.park_id.to_string();
-        drop(self.journal.submit(letter.clone()));
-        self.letters.lock().unwrap().push(letter);
-        later(Parking::Parked { letter_id })
-    }
-}
-
-impl JobJournal for World {
-    fn enter(&self, job: DeadLetter) -> Reply<Result<(), StoreError>> {
-        assert_eq!((job.kind.as_str(), job.job_id.as_deref(), job.reason), ("job", Some("7"), StopReason::Crashed));
-        assert_eq!((job.payload.clone(), self.runs.load(SeqCst)), (Payload::Json("[1,2]".into()), 0));
-        self.entered.lock().unwrap().push(job.park_id);
-        later(self.journal.enter(job).wait(Duration::ZERO).ok().unwrap())
-    }
-    fn strike(&self, park_id: Id, end: JobEnd) -> Reply<Result<Struck, StoreError>> {
-        let struck = self.journal.strike(park_id, end).wait(Duration::ZERO).ok().unwrap();
-        assert_eq!(struck.as_ref().ok(), Some(&Struck::Removed));
-        later(struck)
-    }
-    fn journalled(&self) -> BoxFuture<'_, Result<JournalCounts, StoreError>> {
-        self.journal.journalled()
-    }
-}
-
-impl AttemptLedger for World {
-    fn begin(&self, key: LedgerKey, max_attempts: u32) -> Reply<Result<Begin, StoreError>> {
-        later(self.ledger.begin(key, max_attempts).wait(Duration::ZERO).ok().unwrap())
-    }
-    fn end(&self, key: LedgerKey, token: LedgerToken, end: End) -> Reply<Result<bool, StoreError>> {
-        later(self.ledger.end(key, token, end).wait(Duration::ZERO).ok().unwrap())
-    }
-    fn entry(&self, key: LedgerKey) -> BoxFuture<'_, Result<Option<LedgerEntry>, StoreError>> {
-        self.ledger.entry(key)
-    }
-    fn entries(
-        &self,
-        scope: String,
-        after: Option<String>,
-        limit: u32,
-    ) -> BoxFuture<'_, Result<Vec<LedgerEntry>, StoreError>> {
-        self.ledger.entries(scope, after, limit)
-    }
-    fn reset(&self, key: LedgerKey, actor: Actor) -> BoxFuture<'_, Result<Option<LedgerEntry>, StoreError>> {
-        self.ledger.reset(key, actor)
-    }
-}
-
-async fn work(w: &World) -> Result<u32, E> {
-    let run = w.runs.fetch_add(1, SeqCst) + 1;
-    // 11.4: the entry is there before the first attempt, and as long as one runs
-    assert_eq!(w.under_way(), w.entered.lock().unwrap().len() as u64);
-    yield_now().await;
-    let Some(ending) = &w.ending else { return pending().await };
-    yield_now().await;
-    w.ends(if run < 3 { Err(E::Busy) } else { ending.clone() })
-}
-
-async fn second_route(w: &World) -> Result<u32, E> {
-    w.runs.fetch_add(1, SeqCst);
-    yield_now().await;
-    w.ends(w.second_route.clone())
-}
-
-type Call<'w> = Pin<Box<dyn Future<Output = Result<u32, E>> + 'w>>;
-type Face = for<'w> fn(&'w World, &'w mut RetryContext) -> Call<'w>;
 
 macro_rules! faces {
     ($w:ident, $context:ident; $($name:ident($($options:tt)*);)*) => {
@@ -234,81 +83,11 @@ async fn inline(w: &World) -> Result<u32, E> {
         async -> Result<u32, E> { work(w).await })
 }
 
-/// Polls a call so often, then drops it where it stands. Tells how it ended, if it did, and how many letters there were
-/// before the drop.
-async fn drop_after(polls: usize, w: &World, mut call: Call<'_>) -> (Option<Result<u32, E>>, usize) {
-    let mut polled = 0;
-    let end = poll_fn(|cx| {
-        let poll = call.as_mut().poll(cx).map(Some);
-        polled += 1;
-        if poll.is_pending() && polled == polls { Poll::Ready(None) } else { poll }
-    })
-    .await;
-    let before = w.letters.lock().unwrap().len();
-    drop(call);
-    (end, before)
-}
-
-fn paused() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap()
-}
-
-/// Drops a call at every one of its await points. Tells how many those are.
-fn at_every_await_point(name: &str, face: Face, world: impl Fn() -> World) -> usize {
-    for polls in 1.. {
-        let (w, mut context) = (world(), RetryContext::new());
-        let (end, before) = paused().block_on(drop_after(polls, &w, face(&w, &mut context)));
-        let letters = w.letters.into_inner().unwrap();
-        // D14: a letter, or a success, takes the entry with it
-        assert_eq!(w.journal.journalled().now_or_never().unwrap().unwrap().running, 0, "{name}, {polls}");
-        if let (Some(letter), Some(entered)) = (letters.first(), w.entered.lock().unwrap().first()) {
-            assert_eq!(letter.park_id, *entered, "{name}, {polls}");
-        }
-        let (runs, failed) = (w.runs.load(SeqCst), w.failed.load(SeqCst));
-        let done = w.done.load(SeqCst);
-        let what = format!("{name}, dropped at await point {polls}: {end:?}, {letters:?}");
-        // 11.1: accepted = succeeded + gone + refused + parked, with nothing spilled and nothing lost here
-        assert_eq!(done as usize + letters.len(), 1, "{what}");
-        if let Some(letter) = letters.first() {
-            // D20: the attempts made so far, the running one and the second route included; and the whole history
-            assert_eq!((letter.attempts, letter.kind.as_str()), (runs, "job"), "{what}");
-            if w.ending.is_some() {
-                assert_eq!(letter.history.len(), failed as usize, "{what}");
-            }
-            assert_eq!((letter.job_id.as_deref(), letter.model.as_deref()), (Some("7"), Some("m")), "{what}");
-            assert_eq!(letter.payload, Payload::Json("[1,2]".into()), "{what}");
-            // under its first reason, when it was being parked already
-            let dropped = end.is_none() && before == 0;
-            assert_eq!(letter.reason == StopReason::Dropped, dropped, "{what}");
-            let last = letter.history.last().map(|last| (last.class.as_ref(), last.message.as_str()));
-            let (class, message) = last.unwrap_or(("", "the call's future was dropped before it ended"));
-            if dropped {
-                assert_eq!((letter.class.as_deref().unwrap_or(""), letter.error_message.as_str()), (class, message));
-            }
-        }
-        if end.is_some() {
-            return polls - 1;
-        }
-        assert!(polls < 1_000, "{name} never ends");
-    }
-    0
-}
-
 // 11.3, 11.1, D5, D20
 #[test]
 fn dropped_at_any_await_point_it_is_parked_once() {
-    let endings = [Ok(7), Err(E::Busy), Err(E::Denied), Err(E::Gone)];
     for (name, face) in FACES {
-        let mut points = 0;
-        for ending in endings.iter().cloned().map(Some).chain([None]) {
-            for second in [Ok(8), Err(E::Denied), Err(E::Gone)] {
-                if ending.is_none() && !matches!(*name, "limited" | "cancelled" | "everything") {
-                    continue; // nothing would end it
-                }
-                points += at_every_await_point(name, *face, || World::new(ending.clone(), second.clone()));
-            }
-        }
-        assert!(points > 40, "{name}: {points} points");
+        with_every_ending(name, matches!(*name, "limited" | "cancelled" | "everything"), *face);
     }
 }
 
@@ -317,7 +96,7 @@ fn dropped_at_any_await_point_it_is_parked_once() {
 fn a_refused_call_leaves_no_letter() {
     for (name, face) in FACES.iter().filter(|(name, _)| matches!(*name, "counted" | "skipping" | "everything")) {
         for polls in 1..4 {
-            let (w, mut context) = (World::new(Some(Ok(7)), Ok(8)), RetryContext::new());
+            let (w, mut context) = (World::new(Ending::Returns(Ok(7)), Ok(8)), RetryContext::new());
             let key = LedgerKey::new("job", "7");
             let begun = w.ledger.begin(key.clone(), 3).wait(Duration::ZERO).ok().unwrap();
             let Ok(Begin::Go { token, .. }) = begun else { panic!("refused") };
@@ -335,7 +114,7 @@ fn a_refused_call_leaves_no_letter() {
 #[test]
 fn what_is_never_polled_is_never_parked() {
     for (name, face) in FACES {
-        let (w, mut context) = (World::new(Some(Ok(7)), Ok(8)), RetryContext::new());
+        let (w, mut context) = (World::new(Ending::Returns(Ok(7)), Ok(8)), RetryContext::new());
         drop(face(&w, &mut context));
         assert_eq!((w.letters.lock().unwrap().len(), w.runs.load(SeqCst)), (0, 0), "{name}");
     }

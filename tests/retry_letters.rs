@@ -2,10 +2,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // a helper of a test fails as a test does
 
 use std::cell::Cell;
-use std::sync::Mutex;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
 
-use retry_runtime::dead_letter::{DeadLetter, DeadLetterSink, Parking, Ticket};
+use retry_runtime::dead_letter::{
+    DeadLetter, DeadLetterSink, DeadLetterStore, Filter, MemoryStore, PageRequest, Parking, ReplayJob, Replayer, Ticket,
+};
+use retry_runtime::ledger::{AttemptLedger, LedgerKey};
 use retry_runtime::reply::{Answer, Reply};
 use retry_runtime::testing::VirtualWaits;
 use retry_runtime::{Disposition, GaveUp, StopReason, Verdict, retry};
@@ -126,6 +129,40 @@ fn a_hint_beyond_the_calendar_holds_the_letter_back() {
     let letter = dlq.0.into_inner().unwrap().remove(0);
     let year = Duration::from_secs(365 * 86_400);
     assert!(letter.not_before.is_some_and(|at| at > letter.failed_at + 50 * year), "{:?}", letter.not_before);
+}
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+// 4.1, 9.2: what a server asked for holds though a second route failed since, for the letter, the ledger and a replay
+#[tokio::test(start_paused = true)]
+async fn a_hint_outlives_a_second_route_that_fails() {
+    #[retry(name = "hinted", classify = verdict, fallback = Err(Failed(Verdict::permanent("denied"))), dead_letter(sink = store, job_id = 7), ledger(store = store, key = 7))]
+    async fn hinted(store: &MemoryStore) -> Result<(), GaveUp<Failed>> {
+        Err(Failed(SLOW.retry_after(HOUR)))
+    }
+    let store = Arc::new(MemoryStore::new());
+    let held_back = |at: Option<SystemTime>| {
+        let left = at.unwrap().duration_since(SystemTime::now()).unwrap();
+        assert!(left + Duration::from_secs(60) > HOUR && left <= HOUR, "{left:?}");
+    };
+    let gave_up = hinted(&store).await.unwrap_err();
+    assert_eq!(gave_up.reason(), StopReason::HintTooLong);
+    let row = || async { store.list(Filter::all(), PageRequest::default()).await.unwrap().rows.remove(0) };
+    held_back(row().await.not_before);
+    held_back(store.entry(LedgerKey::new("hinted", "7")).await.unwrap().unwrap().next_at);
+
+    let store = Arc::new(MemoryStore::new());
+    let mut letter = DeadLetter::new("hinted", StopReason::Exhausted, SystemTime::now());
+    letter.job_id = Some("7".into());
+    drop(store.submit(letter));
+    let of_replay = Arc::clone(&store);
+    let replayer = Replayer::new(Arc::clone(&store)).on("hinted", move |_: ReplayJob| {
+        let store = of_replay.clone();
+        async move { hinted(&store).await }
+    });
+    let report = replayer.execute().run().await.unwrap();
+    assert_eq!(report.still_failing, 1, "{report}");
+    held_back(store.list(Filter::all(), PageRequest::default()).await.unwrap().rows[0].not_before);
 }
 
 /// A sink with a fault.

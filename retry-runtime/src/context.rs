@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::attempt::AttemptRecord;
 use crate::clock;
-use crate::engine::Stop;
+use crate::engine::{Knob, Stop};
 use crate::stop::StopReason;
 use crate::verdict::{Disposition, Verdict};
 
@@ -47,7 +47,6 @@ pub(crate) struct Last {
     pub(crate) class: Cow<'static, str>,
     pub(crate) code: Option<i64>,
     pub(crate) message: String,
-    pub(crate) retry_after: Option<Duration>,
 }
 
 impl RetryContext {
@@ -188,6 +187,15 @@ impl RetryContext {
         self.stop
     }
 
+    /// The earliest time for the next try, where a server asked for more than the call would wait. A second route that failed
+    /// since then changes nothing about it.
+    pub(crate) fn not_before(&self, now: SystemTime) -> Option<SystemTime> {
+        match self.stop?.knob {
+            Knob::Hint { hint, .. } => Some(clock::after(now, hint)),
+            _ => None,
+        }
+    }
+
     pub(crate) const fn last(&self) -> Option<&Last> {
         self.last.as_ref()
     }
@@ -200,7 +208,6 @@ impl Last {
             class: Cow::Borrowed(verdict.class),
             code: verdict.code,
             message: message.to_owned(),
-            retry_after: verdict.retry_after,
         }
     }
 }

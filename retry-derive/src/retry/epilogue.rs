@@ -8,8 +8,10 @@
 //!         JOURNAL
 //!         let end = loop { .. };
 //!         let end = match end { Err(left) if falls_back(..) => { let out: BODY = async { FALLBACK }.await; .. } end => end };
-//!         let parking = match job.end() { Some(ticket) => parked(ticket.await), None => { STRIKE None } };
-//!         ledger_end(entry).await;
+//!         let ticket = job.end();
+//!         let ended = ledger_end(entry);                             // before the first wait: dropped in one, it is written
+//!         let parking = match ticket { Some(ticket) => parked(ticket.await), None => { STRIKE None } };
+//!         ended.await;
 //!         RET::end(end, record, parking)
 //!     }
 //! }
@@ -31,17 +33,20 @@ pub(crate) fn after(target: &Target<'_>, names: &Names, looped: &TokenStream) ->
     let Names { span, private, shape, record, .. } = names;
     let options = target.options;
     let fallback = options.fallback.get().map(|expr| fallback(target, names, expr));
-    let parking = if target.is_guarded() {
+    let (hand_over, parking) = if target.is_guarded() {
         parking(target, names)
     } else {
-        quote_spanned!(*span=> let __retry_parking = #private::Option::None;)
+        (TokenStream::new(), quote_spanned!(*span=> let __retry_parking = #private::Option::None;))
     };
-    let ledger_end = options.ledger.get().map(|ledger| end_of_ledger(target, names, ledger));
+    let (ledger_end, ledger_ended) =
+        options.ledger.get().and_then(|ledger| end_of_ledger(target, names, ledger)).unzip();
     let inside = quote_spanned! {*span=>
         let __retry_end = #looped;
         #fallback
-        #parking
+        #hand_over
         #ledger_end
+        #parking
+        #ledger_ended
         #private::end(#shape, __retry_end, #record, __retry_parking)
     };
     let inside = journal::around(target, names, inside);
@@ -181,7 +186,8 @@ pub(super) fn accept(target: &Target<'_>, names: &Names) -> TokenStream {
     }
 }
 
-fn parking(target: &Target<'_>, names: &Names) -> TokenStream {
+/// The letter is handed over; and what is awaited then.
+fn parking(target: &Target<'_>, names: &Names) -> (TokenStream, TokenStream) {
     let Names { span, private, site, watch, note, .. } = names;
     let told = if target.asynchronous {
         // awaited first: a borrow of the watch would have to be `Send`
@@ -195,16 +201,20 @@ fn parking(target: &Target<'_>, names: &Names) -> TokenStream {
         quote_spanned!(*span=> #private::wait_for(#site, #watch, __retry_ticket))
     };
     let strike = journal::strike(target, names);
-    quote_spanned! {*span=>
+    let hand_over = quote_spanned! {*span=>
         #note
-        let __retry_parking = match #private::Accepted::end(&mut __retry_job) {
+        let __retry_handed_over = #private::Accepted::end(&mut __retry_job);
+    };
+    let parking = quote_spanned! {*span=>
+        let __retry_parking = match __retry_handed_over {
             #private::Option::Some(__retry_ticket) => #told,
             #private::Option::None => {
                 #strike
                 #private::Option::None
             }
         };
-    }
+    };
+    (hand_over, parking)
 }
 
 /// A job that was refused owes nothing, and its options are free again; and the record from then on.
@@ -296,18 +306,21 @@ fn around_ledger(target: &Target<'_>, names: &Names, ledger: &Ledger, inside: &T
     }
 }
 
-fn end_of_ledger(target: &Target<'_>, names: &Names, ledger: &Ledger) -> TokenStream {
+/// The end is on its way to the ledger; and what is awaited then.
+fn end_of_ledger(target: &Target<'_>, names: &Names, ledger: &Ledger) -> Option<(TokenStream, TokenStream)> {
     let Names { span, private, site, record, .. } = names;
-    let Some(store) = ledger.store.get() else { return TokenStream::new() };
-    let store = bound("store", store);
-    let end = quote_spanned!(*span=> #private::ledger_end(#store, &__retry_entry_key, &__retry_entry, #record));
-    let ended = if target.asynchronous {
-        quote_spanned!(*span=> #end.await)
-    } else {
-        quote_spanned!(*span=> #private::ledger_wait(#end))
+    let store = bound("store", ledger.store.get()?);
+    let end = quote_spanned! {*span=>
+        let __retry_ending = #private::ledger_end(#store, &__retry_entry_key, &__retry_entry, #record);
     };
-    quote_spanned! {*span=>
+    let ended = if target.asynchronous {
+        quote_spanned!(*span=> __retry_ending.await)
+    } else {
+        quote_spanned!(*span=> #private::ledger_wait(__retry_ending))
+    };
+    let ended = quote_spanned! {*span=>
         let __retry_ended = #ended;
         #private::ledger_ended(#site, &__retry_entry_key, __retry_ended);
-    }
+    };
+    Some((end, ended))
 }

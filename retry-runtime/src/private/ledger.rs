@@ -94,13 +94,7 @@ pub fn ledger_end<L: AttemptLedger + ?Sized>(
     let end = match record.stop_reason() {
         Some(StopReason::Succeeded) => End::Ok,
         Some(StopReason::Gone) => End::Gone,
-        reason => End::Failed {
-            next_at: record
-                .last()
-                .filter(|_| reason == Some(StopReason::HintTooLong))
-                .and_then(|last| last.retry_after)
-                .map(|hint| clock::after(clock::wall(), hint)),
-        },
+        _ => End::Failed { next_at: record.not_before(clock::wall()) },
     };
     ledger.end(key.clone(), token, end)
 }

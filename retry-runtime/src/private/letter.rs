@@ -32,6 +32,7 @@ pub(crate) fn letter(park_id: Id, site: &Site, record: &RetryContext, error_type
     let mut letter = DeadLetter::known_as(park_id, site.name(), reason, now);
     error_type.clone_into(&mut letter.error_type);
     letter.attempts = record.attempts();
+    letter.not_before = record.not_before(now);
     letter.history = record.history().to_vec();
     letter.first_failed_at = letter.history.first().map_or(now, |first| first.at);
     letter.error_message = record.stop().map(|stop| stop.to_string()).unwrap_or_default();
@@ -42,9 +43,6 @@ pub(crate) fn letter(park_id: Id, site: &Site, record: &RetryContext, error_type
         letter.class = judged.then(|| last.class.clone().into_owned());
         letter.code = last.code;
         letter.error_message.clone_from(&last.message);
-        if reason == StopReason::HintTooLong {
-            letter.not_before = last.retry_after.map(|hint| clock::after(now, hint));
-        }
     }
     letter
 }

@@ -203,9 +203,7 @@ impl<E> From<GaveUp<E>> for ReplayError {
         failure.class = Some(last.class.clone().into_owned());
         failure.code = last.code;
         failure.error_type = type_name::<E>().into();
-        if reason == StopReason::HintTooLong {
-            failure.not_before = last.retry_after.map(|hint| clock::after(SystemTime::now(), hint));
-        }
+        failure.not_before = record.not_before(SystemTime::now());
         let end = if reason == StopReason::Gone { HandlerEnd::Gone(failure) } else { HandlerEnd::Failed(failure) };
         let (attempts, history) = (gave_up.attempts(), gave_up.history().to_vec());
         Self { said: Box::new(Said { end, attempts, history }) }
