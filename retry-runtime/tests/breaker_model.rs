@@ -1,5 +1,5 @@
-//! The breaker against a plain model, with probes that are cancelled, dropped, late, or panic, and with faulty breakers that
-//! the comparison must tell from the model.
+//! The breaker against a plain model, with probes that are cancelled, dropped, late, or panic, with states that are kept and
+//! gone on from, and with faulty breakers that the comparison must tell from the model.
 #![allow(clippy::unwrap_used, clippy::panic)] // tests fail by panicking
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use retry_runtime::{BreakerPhase, CircuitBreaker, Permit, Verdict};
-use tokio::time::advance;
+use retry_runtime::testing::ManualTime;
+use retry_runtime::{BreakerPhase, BreakerState, CircuitBreaker, Permit, Verdict};
 
 /// All times in milliseconds.
 #[derive(Clone, Copy, Debug)]
@@ -24,9 +24,18 @@ struct Settings {
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    Ask { wait: u64 },
-    End { which: usize, how: End },
+    Ask {
+        wait: u64,
+    },
+    End {
+        which: usize,
+        how: End,
+    },
     Pass(u64),
+    /// Its state is kept.
+    Keep,
+    /// It goes on from the state that was kept last: calls that are under way change nothing any more.
+    Restore,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +66,16 @@ enum Fault {
     ExpiredCounts,
     NeverStaysLonger,
     OneProbeTooMany,
+    /// A kept state has no calls.
+    CallsForgotten,
+    /// Nor how often it opened.
+    OpeningsForgotten,
+    /// An open one that is gone on from opens for its whole time again.
+    OpensAnew,
+    /// A kept state is as good as one of now.
+    NeverTooOld,
+    /// A half-open one is gone on from as closed.
+    RestoreCloses,
 }
 
 const FAULTS: &[Fault] = &[
@@ -70,6 +89,11 @@ const FAULTS: &[Fault] = &[
     Fault::ExpiredCounts,
     Fault::NeverStaysLonger,
     Fault::OneProbeTooMany,
+    Fault::CallsForgotten,
+    Fault::OpeningsForgotten,
+    Fault::OpensAnew,
+    Fault::NeverTooOld,
+    Fault::RestoreCloses,
 ];
 
 /// The rules once more, as lists of what happened.
@@ -81,8 +105,23 @@ struct Model {
     openings: u32,
     /// Step of the window, and whether it failed.
     calls: Vec<(u64, bool)>,
+    /// When step 0 began, and the newest step that was looked at.
     origin: Option<u64>,
+    newest: u64,
     probes: Vec<Probe>,
+    kept: Option<Kept>,
+}
+
+/// A state, as it is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Kept {
+    phase: BreakerPhase,
+    openings: u32,
+    calls: u32,
+    failures: u32,
+    /// Until when it is open; 0 of a closed one.
+    until: u64,
+    at: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -120,6 +159,59 @@ impl Model {
         self.probes.clear();
         self.calls.clear();
         self.origin = None;
+        self.newest = 0;
+    }
+
+    /// The step of now; what is older than the window is gone.
+    fn step(&mut self) -> u64 {
+        let step = (self.now - *self.origin.get_or_insert(self.now)) / (self.settings.window / 10);
+        if step >= self.newest + 10 {
+            self.calls.clear();
+            self.origin = Some(self.now);
+            self.newest = 0;
+        } else {
+            self.newest = step;
+        }
+        let oldest = self.newest;
+        self.calls.retain(|(at, _)| at + 10 > oldest);
+        self.newest
+    }
+
+    /// Calls and failures of the window.
+    fn recent(&self) -> (usize, usize) {
+        (self.calls.len(), self.calls.iter().filter(|(_, failed)| *failed).count())
+    }
+
+    fn keep(&mut self) -> Kept {
+        let mut kept =
+            Kept { phase: self.phase(), openings: self.openings, calls: 0, failures: 0, until: 0, at: self.now };
+        match self.phase {
+            Is::Closed => {
+                self.step();
+                let (calls, failures) = self.recent();
+                (kept.calls, kept.failures) = (calls.try_into().unwrap(), failures.try_into().unwrap());
+            }
+            Is::Open { until } => kept.until = until.max(self.now),
+            Is::HalfOpen { .. } => kept.until = self.now,
+        }
+        self.kept = Some(kept);
+        kept
+    }
+
+    fn restore(&mut self, kept: Kept) {
+        let Settings { open_for, max_open, window, .. } = self.settings;
+        if kept.phase == BreakerPhase::Closed {
+            self.openings = 0;
+            self.enter(Is::Closed);
+            if self.now - kept.at < window {
+                self.origin = Some(kept.at);
+                self.calls = (0..kept.calls).map(|call| (0, call < kept.failures)).collect();
+            }
+        } else {
+            self.openings = kept.openings;
+            let left = kept.until.saturating_sub(self.now).min(max_open.max(open_for));
+            self.enter(Is::Open { until: self.now + left });
+        }
     }
 
     fn ask(&mut self, number: usize, wait: u64) -> Result<Call, u64> {
@@ -160,21 +252,11 @@ impl Model {
         };
         match self.phase {
             Is::Closed => {
-                let step = (self.now - *self.origin.get_or_insert(self.now)) / (self.settings.window / 10);
-                let newest = self.calls.last().map_or(0, |(step, _)| *step);
-                let step = if step >= newest + 10 {
-                    self.calls.clear();
-                    self.origin = Some(self.now);
-                    0
-                } else {
-                    step
-                };
+                let step = self.step();
                 self.calls.push((step, failed));
-                let recent: Vec<bool> =
-                    self.calls.iter().filter(|(at, _)| at + 10 > step).map(|(_, failed)| *failed).collect();
-                let failures = recent.iter().filter(|failed| **failed).count();
-                let enough = recent.len() >= self.settings.min_calls as usize;
-                if failed && enough && failures * 100 >= recent.len() * self.settings.percent as usize {
+                let (calls, failures) = self.recent();
+                let enough = calls >= self.settings.min_calls as usize;
+                if failed && enough && failures * 100 >= calls * self.settings.percent as usize {
                     self.open();
                 }
             }
@@ -229,8 +311,30 @@ fn end(breaker: &CircuitBreaker, permit: Permit<'_>, how: End, fault: Fault, lat
     }
 }
 
+/// The kept state, as the fault would have it.
+fn gone_on_from(mut state: BreakerState, fault: Fault, passed: u64, settings: Settings) -> BreakerState {
+    match fault {
+        Fault::CallsForgotten => (state.calls, state.failures) = (0, 0),
+        Fault::OpeningsForgotten => state.openings = 0,
+        Fault::OpensAnew if state.phase == BreakerPhase::Open => {
+            state.open_until_unix_millis = state.unix_millis + passed + settings.open_for;
+        }
+        Fault::NeverTooOld => state.unix_millis += passed,
+        Fault::RestoreCloses if state.phase == BreakerPhase::HalfOpen => state.phase = BreakerPhase::Closed,
+        _ => {}
+    }
+    state
+}
+
+/// A state of the breaker's beside one of the model's, in its times.
+fn as_kept(state: BreakerState, started: u64) -> Kept {
+    let BreakerState { phase, openings, calls, failures, open_until_unix_millis, unix_millis } = state;
+    let until = open_until_unix_millis.saturating_sub(started);
+    Kept { phase, openings, calls, failures, until, at: unix_millis - started }
+}
+
 /// Runs the steps on both, and says where they first differ.
-async fn compare(settings: Settings, steps: &[Step], fault: Fault) -> Result<(), String> {
+fn compare(settings: Settings, steps: &[Step], fault: Fault) -> Result<(), String> {
     let extra = u32::from(fault == Fault::OneProbeTooMany);
     let max_open = if fault == Fault::NeverStaysLonger { settings.open_for } else { settings.max_open };
     let breaker = CircuitBreaker::new()
@@ -249,8 +353,15 @@ async fn compare(settings: Settings, steps: &[Step], fault: Fault) -> Result<(),
         openings: 0,
         calls: Vec::new(),
         origin: None,
+        newest: 0,
         probes: Vec::new(),
+        kept: None,
     };
+    let time = ManualTime::start();
+    let started = breaker.state().unix_millis;
+    // looking at it begins its window
+    model.step();
+    let mut state = None;
     let mut running: Vec<(Permit<'_>, Call)> = Vec::new();
     for (number, &step) in steps.iter().enumerate() {
         match step {
@@ -265,9 +376,23 @@ async fn compare(settings: Settings, steps: &[Step], fault: Fault) -> Result<(),
                 model.end(call, how);
             }
             Step::End { .. } => {}
-            Step::Pass(time) => {
-                advance(millis(time)).await;
-                model.now += time;
+            Step::Pass(passes) => {
+                time.advance(millis(passes));
+                model.now += passes;
+            }
+            Step::Keep => {
+                let found = breaker.state();
+                let expected = model.keep();
+                if as_kept(found, started) != expected {
+                    return Err(format!("{number}: {found:?} and not {expected:?}"));
+                }
+                state = Some(found);
+            }
+            Step::Restore => {
+                if let (Some(state), Some(kept)) = (state, model.kept) {
+                    breaker.restore(gone_on_from(state, fault, model.now - kept.at, settings));
+                    model.restore(kept);
+                }
             }
         }
         if breaker.phase() != model.phase() {
@@ -305,6 +430,8 @@ fn any_step() -> impl Strategy<Value = Step> {
         4 => prop_oneof![3 => Just(0), 1 => 0..5_000_u64].prop_map(|wait| Step::Ask { wait }),
         4 => (any::<usize>(), how).prop_map(|(which, how)| Step::End { which, how }),
         2 => (0..6_000_u64).prop_map(Step::Pass),
+        1 => Just(Step::Keep),
+        1 => Just(Step::Restore),
     ]
 }
 
@@ -315,8 +442,7 @@ fn run(cases: u32, fault: Fault) -> Result<(), String> {
     );
     let steps = prop::collection::vec(any_step(), 0..150);
     let outcome = runner.run(&(any_settings(), steps), |(settings, steps)| {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
-        runtime.block_on(compare(settings, &steps, fault)).map_err(TestCaseError::fail)
+        compare(settings, &steps, fault).map_err(TestCaseError::fail)
     });
     outcome.map_err(|error| error.to_string())
 }

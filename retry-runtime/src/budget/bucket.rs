@@ -83,10 +83,18 @@ impl Bucket {
         rates.left(self.supplied(rates, started, now), spent)
     }
 
-    /// Makes what is left this much.
+    /// Makes what is left this much. In one exchange, as taking is: a deposit and the retry that it paid for are both before it
+    /// or both after it.
     pub(super) fn set(&self, rates: &Rates, left: i64, now: i64) {
-        let supplied = self.supplied(rates, self.start(now), now);
-        self.spent.store(supplied.wrapping_sub(left.clamp(0, rates.capacity)), Ordering::Release);
+        let mut spent = self.spent.load(Ordering::Acquire);
+        loop {
+            let supplied = self.supplied(rates, self.start(now), now);
+            let after = supplied.wrapping_sub(left.clamp(0, rates.capacity));
+            match self.spent.compare_exchange_weak(spent, after, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return,
+                Err(moved) => spent = moved,
+            }
+        }
     }
 
     fn supplied(&self, rates: &Rates, started: i64, now: i64) -> i64 {
