@@ -3,7 +3,7 @@
 #![allow(clippy::items_after_statements)] // a function stands where it is tried
 
 use std::future::{Future, pending, ready};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Mutex;
 use std::task::{Context, Waker};
 use std::time::Duration;
@@ -71,6 +71,82 @@ async fn a_wait_that_ends_early_gives_back_what_it_took() {
         assert_eq!(budget.milli_tokens(), 1000, "the builder takes before its wait");
     }
     assert_eq!(budget.milli_tokens(), 2000, "and gives back");
+}
+
+type Call<'w> = Pin<Box<dyn Future<Output = Result<u32, E>> + 'w>>;
+/// A call whose attempts hang, or fail.
+type Face = for<'w> fn(&'w Budget, &'w CircuitBreaker, bool) -> Call<'w>;
+
+async fn attempt(hangs: bool) -> Result<u32, E> {
+    if hangs { pending().await } else { Err(E::Busy) }
+}
+
+struct Api<'w>(&'w Budget, &'w CircuitBreaker);
+
+#[async_trait::async_trait(?Send)]
+trait Works {
+    async fn method(&self, hangs: bool) -> Result<u32, E>;
+}
+
+#[async_trait::async_trait(?Send)]
+impl Works for Api<'_> {
+    #[retry(budget = self.0, breaker = self.1)]
+    async fn method(&self, hangs: bool) -> Result<u32, E> {
+        attempt(hangs).await
+    }
+}
+
+const ASYNC_FACES: &[(&str, Face)] = &[
+    ("attribute", |budget, breaker, hangs| {
+        #[retry(budget = budget, breaker = breaker)]
+        async fn call(budget: &Budget, breaker: &CircuitBreaker, hangs: bool) -> Result<u32, E> {
+            attempt(hangs).await
+        }
+        Box::pin(call(budget, breaker, hangs))
+    }),
+    ("attribute, everything", |budget, breaker, hangs| {
+        #[retry(budget = budget, breaker = breaker, attempt_timeout = "1h", cancel = pending::<()>(), nested = detect, dead_letter(sink = Nowhere))]
+        async fn call(budget: &Budget, breaker: &CircuitBreaker, hangs: bool) -> Result<u32, GaveUp<E>> {
+            attempt(hangs).await
+        }
+        Box::pin(async move { call(budget, breaker, hangs).await.map_err(|_| E::Busy) })
+    }),
+    ("method", |budget, breaker, hangs| Box::pin(async move { Api(budget, breaker).method(hangs).await })),
+    ("retrying!", |budget, breaker, hangs| {
+        Box::pin(async move {
+            retrying!(budget = budget, breaker = breaker; async -> Result<u32, E> { attempt(hangs).await })
+        })
+    }),
+    ("builder", |budget, breaker, hangs| {
+        let retry = Retry::new(Policy::new()).budget(budget).breaker(breaker);
+        Box::pin(retry.run(move || attempt(hangs)))
+    }),
+];
+
+/// A sink for what nobody looks at.
+struct Nowhere;
+
+impl DeadLetterSink for Nowhere {
+    fn submit(&self, _: DeadLetter) -> Ticket {
+        Reply::ready(Parking::Replaying)
+    }
+}
+
+// 7.2, 8.2: dropped in an attempt or in a wait, a call of any face has let go of all it held, and said nothing
+#[tokio::test(start_paused = true)]
+async fn a_dropped_call_gives_back_what_it_holds() {
+    for (name, face) in ASYNC_FACES {
+        for hangs in [true, false] {
+            let (budget, breaker) = (tokens(2), half_open());
+            let mut call = face(&budget, &breaker, hangs);
+            assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending(), "{name}");
+            let taken = if hangs { 2000 } else { 1000 };
+            assert_eq!((budget.milli_tokens(), is_free(&breaker)), (taken, false), "{name}, it holds them");
+            drop(call);
+            assert_eq!((budget.milli_tokens(), is_free(&breaker)), (2000, true), "{name}, hangs: {hangs}");
+            assert_eq!(breaker.phase(), BreakerPhase::HalfOpen, "{name}, hangs: {hangs}");
+        }
+    }
 }
 
 // 8.2, 5.1, 7.2: of a retry that another limit refuses nothing is held when the second route runs, nor was the budget asked

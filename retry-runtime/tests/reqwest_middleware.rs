@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware, Error};
 use retry_runtime::reqwest_middleware::RetryMiddleware;
-use retry_runtime::{Budget, CircuitBreaker, Classify, Disposition, Policy, Refused, StatusRules, StopReason};
+use retry_runtime::{
+    BreakerPhase, Budget, CircuitBreaker, Classify, Disposition, Policy, Refused, StatusRules, StopReason,
+};
 
 /// What arrived, as text.
 type Seen = Arc<Mutex<Vec<String>>>;
@@ -115,6 +117,52 @@ async fn a_budget_and_a_breaker_are_shared_by_all_requests() {
     assert_eq!(refused.downcast_ref::<Refused>().map(Refused::reason), Some(StopReason::BreakerOpen));
     assert_eq!(error.classify().disposition, Disposition::Permanent);
     assert_eq!(seen.lock().unwrap().len(), 3);
+}
+
+// 7.1: a first success pays in, the last retry before a success gets its own back, a failure for good gets nothing
+#[tokio::test]
+async fn requests_pay_into_the_budget_and_are_refunded() {
+    let budget = Arc::new(Budget::new().min_per_second(0).ratio(1.0));
+    (0..5).for_each(|_| budget.succeeded());
+    let (url, _) = server(&[OK, BUSY, BUSY, OK, BUSY, NEVER]);
+    let client = client(RetryMiddleware::new(policy()).budget(Arc::clone(&budget)));
+    for (status, left) in [(200, 6000), (200, 5000), (400, 4000)] {
+        assert_eq!(client.get(&url).send().await.unwrap().status().as_u16(), status);
+        assert_eq!(budget.milli_tokens(), left);
+    }
+}
+
+// 8.1, 8.2: a permanent failure is no verdict, a success is one
+#[tokio::test]
+async fn a_breaker_is_told_what_came_of_a_request() {
+    use BreakerPhase::{Closed, HalfOpen, Open};
+    let breaker = Arc::new(CircuitBreaker::new().min_calls(1).probes(1).open_for(Duration::ZERO));
+    let steps = [(NEVER, Closed), (BUSY, Open), (NEVER, HalfOpen), (OK, Closed)];
+    let (url, _) = server(&steps.map(|(reply, _)| reply));
+    let client = client(RetryMiddleware::new(policy().max_retries(0)).breaker(Arc::clone(&breaker)));
+    for (_, phase) in steps {
+        assert!(client.get(&url).send().await.is_ok());
+        assert_eq!(breaker.phase(), phase);
+    }
+}
+
+// 7.2, 8.2: a request that is dropped in its wait gives back what it took for the retry
+#[tokio::test]
+async fn a_dropped_request_gives_back_what_it_holds() {
+    let budget = Arc::new(Budget::new().min_per_second(0).ratio(1.0));
+    budget.succeeded();
+    let breaker = Arc::new(CircuitBreaker::new().min_calls(1).probes(1).open_for(Duration::ZERO));
+    let (url, _) = server(&[BUSY; 9]);
+    let retries = RetryMiddleware::new(Policy::new().base_delay(Duration::from_secs(60)));
+    let client = client(retries.budget(Arc::clone(&budget)).breaker(Arc::clone(&breaker)));
+    let request = tokio::spawn(client.get(url).send());
+    while budget.milli_tokens() > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert!(breaker.permit().is_err(), "the retry to come is its probe");
+    request.abort();
+    assert!(request.await.unwrap_err().is_cancelled());
+    assert_eq!((budget.milli_tokens(), breaker.permit().is_ok()), (1000, true));
 }
 
 /// A body that is not there as a whole, and cannot be had twice.

@@ -4,15 +4,16 @@
 
 use std::error::Error;
 use std::fmt;
-use std::future::{Future, Ready, poll_fn, ready};
+use std::future::{Future, Pending, Ready, pending, poll_fn, ready};
+use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use retry_runtime::observe::{Event, What, from_fn};
 use retry_runtime::tower::RetryLayer;
-use retry_runtime::{Budget, CircuitBreaker, Classify, Policy, Refused, StopReason, Verdict};
+use retry_runtime::{BreakerPhase, Budget, CircuitBreaker, Classify, Policy, Refused, StopReason, Verdict};
 use tokio::time::Instant;
 use tower_layer::Layer;
 use tower_service::Service;
@@ -22,6 +23,7 @@ type BoxError = Box<dyn Error + Send + Sync>;
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     Busy,
+    Slow,
     Lost,
     Refused,
     NotReady,
@@ -40,6 +42,7 @@ impl Classify for Fault {
     fn classify(&self) -> Verdict {
         match self {
             Self::Busy | Self::NotReady => Verdict::retryable("busy"),
+            Self::Slow => Verdict::retryable("timeout"),
             Self::Lost => Verdict::retryable("connection").outcome_unknown(),
             Self::Refused | Self::Stopped(_) => Verdict::permanent("refused"),
         }
@@ -203,6 +206,87 @@ async fn a_call_dropped_in_its_wait_gives_the_token_back() {
     assert_eq!((inner.calls(), budget.milli_tokens()), (1, 10_000));
 }
 
+// 7.1: a first success pays in, a timeout takes two, and the last retry before a success gets its own back
+#[tokio::test(start_paused = true)]
+async fn it_pays_in_and_is_refunded() {
+    let budget = Arc::new(Budget::new().min_per_second(0).ratio(1.0));
+    (0..5).for_each(|_| budget.succeeded());
+    let inner = Scripted::new(1, [Ok(1), Err(Fault::Slow), BUSY, Ok(2), BUSY, Err(Fault::Refused)]);
+    let mut service = RetryLayer::new(policy()).budget(Arc::clone(&budget)).layer(inner.clone());
+    for (end, left) in [(Ok(1), 6000), (Ok(2), 4000), (Err(Fault::Refused), 3000)] {
+        assert_eq!((call(&mut service).await, budget.milli_tokens()), (end, left));
+    }
+}
+
+/// It admits one call, as a probe.
+fn half_open() -> Arc<CircuitBreaker> {
+    let breaker = CircuitBreaker::new().min_calls(1).probes(1).open_for(Duration::ZERO);
+    breaker.permit().unwrap().failed();
+    Arc::new(breaker)
+}
+
+// 8.1, 8.2: a permanent failure is no verdict, a success is one
+#[tokio::test(start_paused = true)]
+async fn it_tells_the_breaker_what_came_of_an_attempt() {
+    use BreakerPhase::{Closed, HalfOpen, Open};
+    let breaker = half_open();
+    let steps = [
+        (Ok(1), Closed),
+        (Err(Fault::Refused), Closed),
+        (BUSY, Open),
+        (Err(Fault::Refused), HalfOpen),
+        (Ok(1), Closed),
+    ];
+    let inner = Scripted::new(1, steps.map(|(end, _)| end));
+    let once = RetryLayer::new(Policy::new().max_retries(0)).breaker(Arc::clone(&breaker));
+    let mut service = once.layer(inner.clone());
+    for (end, phase) in steps {
+        assert_eq!((call(&mut service).await, breaker.phase()), (end, phase));
+    }
+}
+
+/// A service that never answers.
+#[derive(Clone)]
+struct Hangs;
+
+impl Service<&'static str> for Hangs {
+    type Response = u32;
+    type Error = Fault;
+    type Future = Pending<Result<u32, Fault>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: &'static str) -> Self::Future {
+        pending()
+    }
+}
+
+// 8.2: a call that is dropped, in its attempt or in its wait, says nothing and gives its permit back
+#[tokio::test(start_paused = true)]
+async fn a_dropped_call_gives_its_permit_back() {
+    let breaker = half_open();
+    let held = |service: &mut dyn FnMut(&mut Context<'_>) -> bool| {
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(service(&mut cx), "it waits");
+        assert!(breaker.permit().is_err(), "its place is taken");
+    };
+    {
+        let mut service = RetryLayer::new(policy()).breaker(Arc::clone(&breaker)).layer(Hangs);
+        let mut in_its_attempt = pin!(call(&mut service));
+        held(&mut |cx| in_its_attempt.as_mut().poll(cx).is_pending());
+    }
+    assert!(breaker.permit().is_ok());
+    {
+        let mut service = RetryLayer::new(policy()).breaker(Arc::clone(&breaker)).layer(Scripted::new(1, [BUSY]));
+        let mut in_its_wait = pin!(call(&mut service));
+        held(&mut |cx| in_its_wait.as_mut().poll(cx).is_pending());
+    }
+    assert!(breaker.permit().is_ok());
+    assert_eq!(breaker.phase(), BreakerPhase::HalfOpen);
+}
+
 // 8.1, 5.6
 #[tokio::test(start_paused = true)]
 async fn a_breaker_that_is_open_lets_nothing_through() {
@@ -316,7 +400,7 @@ fn futures_are_send() {
         RetryLayer::new(policy()).breaker(Arc::new(CircuitBreaker::new())).layer(Scripted::new(1, [BUSY]));
     send(&service);
     let mut polled = std::pin::pin!(poll_fn(|cx| service.poll_ready(cx)));
-    let mut cx = Context::from_waker(std::task::Waker::noop());
+    let mut cx = Context::from_waker(Waker::noop());
     assert!(polled.as_mut().poll(&mut cx).is_ready());
     send(&service.call("request"));
 }
