@@ -478,3 +478,22 @@ fn a_task_keeps_its_steps() {
     assert_eq!(whole, after);
     assert_eq!(heard("worker_stalled", "looked at").len(), 1);
 }
+
+// 12.4
+#[test]
+fn calls_without_a_name_are_told_of_at_each_place() {
+    listen();
+    let calls = Cell::new(0);
+    let once = || Retry::new(Policy::new().max_retries(1).base_delay(Duration::ZERO));
+    let before = heard("nested_retry", "retry").len();
+    for _ in 0..2 {
+        // both say of what is inside that it is
+        let _busy = once().nested(Nested::Detect).run_blocking(|| {
+            let _first = Retry::new(Policy::new().max_retries(1)).nested(Nested::Detect).run_blocking(|| busy(&calls));
+            Retry::new(Policy::new().max_retries(1)).nested(Nested::Detect).run_blocking(|| busy(&calls))
+        });
+    }
+    let heard = heard("nested_retry", "retry").split_off(before);
+    let places: Vec<_> = heard.iter().filter(|said| said.contains("(set up at tests/nested.rs:")).collect();
+    assert!(places.len() == 2 && places[0] != places[1], "{heard:#?}");
+}

@@ -7,6 +7,7 @@ mod limits;
 use std::cell::Cell;
 use std::fmt;
 use std::future::{Future, IntoFuture, pending};
+use std::panic::Location;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use crate::classify::Classify;
 use crate::context::RetryContext;
 use crate::engine::{Nested, Unknown};
 use crate::gave_up::GaveUp;
-use crate::observe::Observer;
+use crate::observe::{BuiltAt, Observer};
 use crate::policy::{ClassLimits, Policy};
 use crate::refused::Refused;
 use crate::verdict::Verdict;
@@ -64,6 +65,7 @@ pub struct Retry<'c, K = DerivedClassifier, C = Uncancelled, B = NoBreaker> {
 /// What is of the same type for every [`Retry`].
 struct Settings<'c> {
     name: &'static str,
+    built_at: BuiltAt,
     policy: Policy,
     deadline: Option<Duration>,
     unknown: Unknown,
@@ -77,8 +79,19 @@ struct Settings<'c> {
 
 impl<K, C, B: fmt::Debug> fmt::Debug for Retry<'_, K, C, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Settings { name, policy, deadline, unknown, idempotent, nested, classes, context, budget, observer: _ } =
-            &self.settings;
+        let Settings {
+            name,
+            built_at: _,
+            policy,
+            deadline,
+            unknown,
+            idempotent,
+            nested,
+            classes,
+            context,
+            budget,
+            observer: _,
+        } = &self.settings;
         f.debug_struct("Retry")
             .field("name", name)
             .field("policy", policy)
@@ -132,9 +145,15 @@ impl<E> Classifier<E> for fn(&E) -> Verdict {
 
 impl Retry<'static> {
     /// Retries by a policy. Errors are classified by their own [`Classify`]; unknown failures stop.
+    #[track_caller]
     pub fn new(policy: impl AsPolicy) -> Self {
+        Self::built_at(Location::caller(), policy)
+    }
+
+    pub(crate) fn built_at(place: &'static Location<'static>, policy: impl AsPolicy) -> Self {
         let settings = Settings {
             name: "retry",
+            built_at: Some(place),
             policy: policy.policy(),
             deadline: None,
             unknown: Unknown::Stop,
@@ -440,9 +459,20 @@ impl<'c, K, C, B> Retry<'c, K, C, B> {
 
     fn start(self) -> (Call<K>, AtRunTime<'c>, C, Shares<'c, B>) {
         let Self { settings, classifier, cancel, breaker } = self;
-        let Settings { name, policy, deadline, unknown, idempotent, nested, classes, context, budget, observer } =
-            settings;
-        let mut site = Site::new(name, policy);
+        let Settings {
+            name,
+            built_at,
+            policy,
+            deadline,
+            unknown,
+            idempotent,
+            nested,
+            classes,
+            context,
+            budget,
+            observer,
+        } = settings;
+        let mut site = Site::new(name, policy).built_at(built_at);
         if let Some(deadline) = deadline {
             site = site.deadline(deadline);
         }

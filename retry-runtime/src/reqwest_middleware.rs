@@ -51,6 +51,7 @@ pub struct RetryMiddleware<B = NoBreaker> {
 
 impl RetryMiddleware {
     /// Retries by a policy; statuses are judged by [`StatusRules::HTTP`]. Unknown failures stop.
+    #[track_caller]
     pub fn new(policy: impl AsPolicy + Send + Sync + 'static) -> Self {
         Self { settings: Settings::new("reqwest", policy), rules: StatusRules::HTTP }
     }

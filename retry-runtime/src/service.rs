@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,6 +58,7 @@ impl<R, E: From<Refused>> From<Refused> for FailedAttempt<R, E> {
 pub(crate) struct Settings<B> {
     pub(crate) name: &'static str,
     /// Asked at the start of each call: one from a file may have been read again since.
+    pub(crate) built_at: &'static Location<'static>,
     pub(crate) policy: Arc<dyn AsPolicy + Send + Sync>,
     pub(crate) deadline: Option<Duration>,
     pub(crate) unknown: Unknown,
@@ -68,7 +70,7 @@ pub(crate) struct Settings<B> {
 
 impl<B: fmt::Debug> fmt::Debug for Settings<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, policy, deadline, unknown, idempotent, budget, breaker, observer: _ } = self;
+        let Self { name, built_at: _, policy, deadline, unknown, idempotent, budget, breaker, observer: _ } = self;
         f.debug_struct("Settings")
             .field("name", name)
             .field("policy", &policy.policy())
@@ -82,9 +84,11 @@ impl<B: fmt::Debug> fmt::Debug for Settings<B> {
 }
 
 impl Settings<NoBreaker> {
+    #[track_caller]
     pub(crate) fn new(name: &'static str, policy: impl AsPolicy + Send + Sync + 'static) -> Self {
         Self {
             name,
+            built_at: Location::caller(),
             policy: Arc::new(policy),
             deadline: None,
             unknown: Unknown::Stop,
@@ -96,8 +100,8 @@ impl Settings<NoBreaker> {
     }
 
     pub(crate) fn with_breaker<B>(self, breaker: B) -> Settings<B> {
-        let Self { name, policy, deadline, unknown, idempotent, budget, breaker: NoBreaker, observer } = self;
-        Settings { name, policy, deadline, unknown, idempotent, budget, breaker, observer }
+        let Self { name, built_at, policy, deadline, unknown, idempotent, budget, breaker: NoBreaker, observer } = self;
+        Settings { name, built_at, policy, deadline, unknown, idempotent, budget, breaker, observer }
     }
 }
 
@@ -109,7 +113,8 @@ impl<B> Settings<B> {
         F: FnMut() -> Fut,
         Fut: Future<Output = Result<R, FailedAttempt<R, E>>>,
     {
-        let mut retry = Retry::new(&*self.policy).name(self.name).unknown(self.unknown).idempotent(self.idempotent);
+        let retry = Retry::built_at(self.built_at, &*self.policy);
+        let mut retry = retry.name(self.name).unknown(self.unknown).idempotent(self.idempotent);
         if let Some(deadline) = self.deadline {
             retry = retry.deadline(deadline);
         }

@@ -69,7 +69,7 @@ impl Policies {
     /// `default`, and a notice `config_rejected` says so.
     pub fn get_or(&self, name: &str, default: &Policy) -> Policy {
         if let Some(why) = refusal(name, self.names) {
-            warn_once("unknown_policy", name, || why);
+            warn_once("unknown_policy", name, None, || why);
             return *default;
         }
         self.loaded().and_then(|loaded| loaded.find(name, default)).unwrap_or(*default)

@@ -22,7 +22,7 @@ use super::observer::Observer;
 /// | `retry_gave_up_total` | counter | `operation`, `reason` | calls that failed |
 /// | `retry_wait_seconds` | histogram | | waits before retries |
 /// | `retry_budget_tokens` | gauge | | tokens of the budget that was asked last |
-/// | `dlq_parked_total` | counter | `operation`, `reason` | letters in the store |
+/// | `dlq_parked_total` | counter | `operation`, `reason` | letters in the store, parked by calls of this process; of jobs whose process died the notice `jobs_crashed` tells |
 /// | `dlq_spilled_total` | counter | | letters in a spill file, since the store failed |
 /// | `dlq_lost_total` | counter | | letters that are nowhere |
 /// | `retry_observer_panics_total` | counter | | panics of observers, this one or another |

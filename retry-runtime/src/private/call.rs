@@ -67,8 +67,9 @@ impl<'a> At<'a> {
         Facts { operation: self.site.name(), max_attempts, depth: nest::around().depth }
     }
 
-    pub(crate) const fn operation(&self) -> &'static str {
-        self.site.name()
+    /// Says a warning once for this call's site.
+    pub(crate) fn warn_once(&self, notice: &'static str, message: impl FnOnce() -> String) {
+        self.site.warn_once(notice, message);
     }
 
     /// Whether there may be a second attempt, by the settings alone.
@@ -203,7 +204,7 @@ pub fn attempt_limit<R: Recorder>(site: &Site, record: &R) -> Duration {
 
 fn decide<R: Recorder>(at: &At<'_>, session: &mut Session, record: &mut R, verdict: &Verdict) -> Option<Duration> {
     let mut own = at.classes.as_ref().and_then(|classes| {
-        classes.check_once(at.site.name(), at.policy);
+        classes.check_once(at.site, at.policy);
         classes.find(verdict.class)
     });
     let class = own.as_mut().map(|(class, _)| class);

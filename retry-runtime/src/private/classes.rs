@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use crate::__private::classify::Found;
+use crate::__private::site::Site;
 use crate::engine::{OfClass, Session};
-use crate::observe::{Notice, warn_once};
+use crate::observe::{BuiltAt, Notice, with_place};
 use crate::policy::{ClassLimits, Policy, Retries};
 
 /// One `class(NAME, ..)`.
@@ -73,14 +74,16 @@ impl<'a> Classes<'a> {
     }
 
     /// Says once per site what is wrong with its classes: names that no failure has, numbers that contradict each other.
-    pub(crate) fn check_once(&self, site: &'static str, policy: &Policy) {
-        static CHECKED: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
-        if !CHECKED.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().insert(site) {
+    pub(crate) fn check_once(&self, site: &Site, policy: &Policy) {
+        static CHECKED: Mutex<Option<HashSet<(&'static str, BuiltAt)>>> = Mutex::new(None);
+        let (operation, built_at) = site.place();
+        if !CHECKED.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().insert((operation, built_at))
+        {
             return;
         }
         for class in self.list {
             if let Err(error) = class.limits.over(policy).validate() {
-                warn_once("misconfigured", site, || format!("class `{}`: {error}", class.name));
+                site.warn_once("misconfigured", || format!("class `{}`: {error}", class.name));
             }
         }
         let mut found = Found::new();
@@ -93,7 +96,7 @@ impl<'a> Classes<'a> {
                     class.name,
                     names.join(", ")
                 );
-                Notice::warning("unknown_class", site, message).say();
+                Notice::warning("unknown_class", operation, with_place(message, built_at)).say();
             }
         }
     }

@@ -5,7 +5,6 @@ use std::task::Poll;
 use crate::__private::call::At;
 use crate::__private::site::Site;
 use crate::nest::{Mark, around};
-use crate::observe::warn_once;
 
 /// Whether this call is made in an attempt of another one.
 #[inline]
@@ -20,7 +19,7 @@ pub fn nested(at: &At<'_>) {
     if at.is_single() || !at.retries() {
         return;
     }
-    warn_once("nested_retry", at.operation(), || {
+    at.warn_once("nested_retry", || {
         let around = around();
         format!(
             "this call retries inside an attempt of `{}` (depth {}), so that their attempts multiply; give one of them \

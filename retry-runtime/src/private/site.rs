@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::engine::{Limits, Unknown};
 use crate::nest;
-use crate::observe::warn_once;
+use crate::observe::{BuiltAt, warn_once};
 use crate::policy::Policy;
 
 /// The settings of one annotated function. Literal settings make it a constant; others build it per call.
@@ -18,6 +18,7 @@ pub struct Site {
     unknown: Unknown,
     idempotent: bool,
     outer_only: bool,
+    built_at: BuiltAt,
 }
 
 impl Site {
@@ -31,6 +32,7 @@ impl Site {
             unknown: Unknown::Stop,
             idempotent: true,
             outer_only: false,
+            built_at: None,
         }
     }
 
@@ -69,12 +71,18 @@ impl Site {
         self
     }
 
+    /// Of a call that is set up at run time: its name may be that of others.
+    pub(crate) const fn built_at(mut self, place: BuiltAt) -> Self {
+        self.built_at = place;
+        self
+    }
+
     /// For settings that are not literals: says once per site which of them contradict each other.
     #[must_use]
     pub fn checked(self) -> Self {
         let complaint = self.policy.validate().err().map(|error| error.to_string()).or_else(|| self.limits_complaint());
         if let Some(complaint) = complaint {
-            warn_once("misconfigured", self.name, || complaint);
+            self.warn_once("misconfigured", || complaint);
         }
         self
     }
@@ -89,6 +97,16 @@ impl Site {
             }
             _ => None,
         }
+    }
+
+    /// Says a warning once for this site.
+    pub(crate) fn warn_once(&self, notice: &'static str, message: impl FnOnce() -> String) {
+        warn_once(notice, self.name, self.built_at, message);
+    }
+
+    /// What tells this site from others.
+    pub(crate) const fn place(&self) -> (&'static str, BuiltAt) {
+        (self.name, self.built_at)
     }
 
     pub const fn name(&self) -> &'static str {

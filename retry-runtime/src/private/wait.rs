@@ -12,7 +12,6 @@ use tokio::task::coop::poll_proceed;
 
 use crate::__private::site::Site;
 #[cfg(feature = "tokio")]
-use crate::observe::warn_once;
 use crate::refused::Elapsed;
 
 /// Whether there is a default timer for async functions.
@@ -91,7 +90,7 @@ pub fn sleep_blocking(site: &Site, wait: Duration) {
 #[cfg(feature = "tokio")]
 fn tell_of_stalling(site: &Site, wait: Duration) {
     if !wait.is_zero() && runs_tasks() {
-        warn_once("worker_stalled", site.name(), || {
+        site.warn_once("worker_stalled", || {
             format!(
                 "this blocking call waits {wait:?} on a thread that runs tasks of a tokio runtime, none of which goes on \
                  meanwhile; make it `async`, or call it in `tokio::task::spawn_blocking`"

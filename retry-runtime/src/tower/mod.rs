@@ -62,6 +62,7 @@ pub struct RetryLayer<J = Errors, B = NoBreaker> {
 impl RetryLayer {
     /// Retries errors, by their own `Classify`, and takes every answer. Unknown failures stop. The policy is asked at the start
     /// of each call, so one from a file may change.
+    #[track_caller]
     pub fn new(policy: impl AsPolicy + Send + Sync + 'static) -> Self {
         Self { settings: Settings::new("tower", policy), judge: Errors }
     }
