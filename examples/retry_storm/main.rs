@@ -53,7 +53,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         outage::TROUBLE.len()
     );
     let run = |strategy| (0..runs).map(|run| outage::run(strategy, clients, seed.wrapping_add(run))).collect();
-    let compared: Vec<Compared> = STRATEGIES.iter().map(|strategy| (strategy, run(strategy))).collect();
+    let compared: Vec<Compared> = std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            STRATEGIES.iter().map(|strategy| (strategy, scope.spawn(move || run(strategy)))).collect();
+        threads.into_iter().filter_map(|(strategy, thread)| Some((strategy, thread.join().ok()?))).collect()
+    });
+    assert_eq!(compared.len(), STRATEGIES.len(), "a simulation panicked");
     println!("{}", table::outage(&compared));
 
     let out = out.unwrap_or_else(|| std::env::temp_dir().join("retry_storm"));
