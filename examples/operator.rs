@@ -39,7 +39,8 @@ async fn park(store: &SqliteStore, n: u32) {
     letter.job_id = Some(format!("page-{n}"));
     letter.disposition = if forbidden { Disposition::Permanent } else { Disposition::Retryable };
     letter.class = Some(if forbidden { "forbidden" } else { "timeout" }.into());
-    letter.error_message = format!("no answer for page {n} after 30.0 s");
+    letter.error_message =
+        if forbidden { format!("page {n} is not for us") } else { format!("no answer for page {n} after 30.0 s") };
     letter.payload = Payload::Json(format!("{{\"page\":{n},\"model\":\"small\"}}"));
     letter.attempts = 3;
     let parking = store.submit(letter).await;

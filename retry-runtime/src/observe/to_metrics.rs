@@ -27,6 +27,10 @@ use super::observer::Observer;
 /// | `dlq_lost_total` | counter | | letters that are nowhere |
 /// | `retry_observer_panics_total` | counter | | panics of observers, this one or another |
 ///
+/// The waits are a histogram with buckets only if the exporter is told so, as the example `prometheus` does with
+/// `set_buckets_for_metric`; otherwise a Prometheus exporter makes a summary of them, and dashboard and alerts about waits
+/// have nothing to show.
+///
 /// Every label is out of a set that the program's text bounds: operations, classes, reasons, outcomes. With several budgets
 /// the gauge shows now one and now the other; `Budget::tokens` tells of each.
 #[derive(Clone, Copy, Debug)]

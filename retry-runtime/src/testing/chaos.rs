@@ -27,7 +27,7 @@ use crate::__private::yield_once;
 /// | [`hangs`](Self::hangs) | the call never ends: only a time limit, `cancel` or a drop ends it (a blocking one takes an hour) |
 /// | [`latency`](Self::latency) | the call takes longer, before the operation runs |
 /// | [`errors`](Self::errors) | the call fails, and the operation does not run |
-/// | [`lost_answers`](Self::lost_answers) | the operation runs, and its answer is replaced by an error: its outcome is unknown |
+/// | [`lost_answers`](Self::lost_answers) | the operation runs, and its answer is replaced by an error; let it be one that is classified `outcome_unknown` |
 ///
 /// What strikes a call depends on the seed and on the number of the call, on nothing else: neither on threads nor on the
 /// other rates. Waiting goes by tokio's clock, so that a paused one takes no time, and by [`no_waits`](super::no_waits).
