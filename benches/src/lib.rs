@@ -1,0 +1,5 @@
+//! What the measurements share: the figures that they find.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)] // a bench fails by panicking
+#![allow(clippy::missing_panics_doc)] // the same
+
+pub mod figures;
