@@ -4,9 +4,7 @@
 use std::cell::Cell;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Waker};
 use std::time::Duration;
 
 use retry_runtime::dead_letter::{Filter, LetterRow, MemoryStore, PageRequest};
@@ -206,47 +204,18 @@ fn the_breaker_is_asked_before_the_hint_and_the_budget_last() {
     assert_eq!(reason(&tokens(0), &closed, 3), StopReason::BudgetDenied);
 }
 
-// 7.2, 8.2: a call that is dropped holds nothing
-#[tokio::test(start_paused = true)]
-async fn a_dropped_call_gives_back_what_it_holds() {
-    #[retry(budget = budget, breaker = breaker)]
-    async fn call(budget: &Budget, breaker: &CircuitBreaker, hangs: bool) -> Result<u32, E> {
-        if hangs {
-            std::future::pending::<()>().await;
-        }
-        Err(E::Busy)
-    }
-    let mut cx = Context::from_waker(Waker::noop());
-    let (budget, closed) = (tokens(2), CircuitBreaker::new());
-    {
-        let mut in_its_wait = pin!(call(&budget, &closed, false));
-        assert!(in_its_wait.as_mut().poll(&mut cx).is_pending());
-        assert_eq!(budget.milli_tokens(), 1000, "taken before the wait");
-    }
-    assert_eq!(budget.milli_tokens(), 2000, "and given back");
-    let half_open = breaker().open_for(Duration::ZERO);
-    half_open.permit().unwrap().failed();
-    {
-        let mut in_its_attempt = pin!(call(&budget, &half_open, true));
-        assert!(in_its_attempt.as_mut().poll(&mut cx).is_pending());
-        assert!(half_open.permit().is_err(), "the only probe is under way");
-    }
-    assert!(half_open.permit().is_ok());
-    assert_eq!(half_open.phase(), BreakerPhase::HalfOpen);
-}
-
-// 8.2
+// 8.2: whoever drops a call: see `limits_held`
 #[test]
 fn a_panic_in_the_body_is_no_verdict() {
-    #[retry(breaker = breaker)]
-    fn call(breaker: &CircuitBreaker) -> Result<u32, E> {
-        resume_unwind(Box::new("the body panicked"))
+    for (name, face) in FACES {
+        let breaker = breaker().open_for(Duration::ZERO);
+        breaker.permit().unwrap().failed();
+        let panics = || resume_unwind(Box::new("the body panicked"));
+        let call = || face(&tokens(0), &breaker, &mut RetryContext::new(), &panics);
+        assert!(catch_unwind(AssertUnwindSafe(call)).is_err(), "{name}");
+        assert_eq!(breaker.phase(), BreakerPhase::HalfOpen, "{name}");
+        assert!(breaker.permit().is_ok(), "{name}: the permit came back");
     }
-    let breaker = breaker().open_for(Duration::ZERO);
-    breaker.permit().unwrap().failed();
-    assert!(catch_unwind(AssertUnwindSafe(|| call(&breaker))).is_err());
-    assert_eq!(breaker.phase(), BreakerPhase::HalfOpen);
-    assert!(breaker.permit().is_ok(), "the permit came back");
 }
 
 // 9.1, 11.1: refused before the first attempt, the second route runs, and the letter has no attempt

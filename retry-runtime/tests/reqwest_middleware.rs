@@ -156,9 +156,12 @@ async fn a_dropped_request_gives_back_what_it_holds() {
     let retries = RetryMiddleware::new(Policy::new().base_delay(Duration::from_secs(60)));
     let client = client(retries.budget(Arc::clone(&budget)).breaker(Arc::clone(&breaker)));
     let request = tokio::spawn(client.get(url).send());
-    while budget.milli_tokens() > 0 {
-        tokio::task::yield_now().await;
-    }
+    let takes = async {
+        while budget.milli_tokens() > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    assert!(tokio::time::timeout(Duration::from_secs(20), takes).await.is_ok(), "the retry takes its token");
     assert!(breaker.permit().is_err(), "the retry to come is its probe");
     request.abort();
     assert!(request.await.unwrap_err().is_cancelled());
