@@ -117,6 +117,8 @@ pub(crate) struct OfClass<'a> {
     pub(crate) name: &'static str,
     pub(crate) limits: &'a ClassLimits,
     pub(crate) counted: Session,
+    /// The largest number of retries that the call or any class gives: no call makes more.
+    pub(crate) most: Retries,
 }
 
 /// The state of one call: how many attempts failed, and the last delay.
@@ -196,17 +198,16 @@ impl Session {
         Step::Wait(wait)
     }
 
-    /// Whether the retries are used up, by which setting. A class with a number of its own is counted by itself; all
-    /// failures together stay within the largest number that was given.
+    /// Whether the retries are used up, by which setting. A class with a number of its own is counted by itself, whatever
+    /// failed beside it; all failures together stay within the largest number that was given, to whichever class.
     fn used_up(self, policy: &Policy, class: Option<&OfClass<'_>>) -> Option<Knob> {
         let own = class.and_then(|class| class.limits.retries().map(|retries| (class, retries)));
-        let call = match (own, policy.retries()) {
-            (Some((class, Retries::Limited(max))), _) if class.counted.failures > max => {
+        let call = match own {
+            Some((class, Retries::Limited(max))) if class.counted.failures > max => {
                 return Some(Knob::ClassRetries { class: class.name, max });
             }
-            (Some((_, Retries::Limited(own))), Retries::Limited(call)) => Retries::Limited(own.max(call)),
-            (Some((_, Retries::Forever)), _) => Retries::Forever,
-            (_, call) => call,
+            Some((class, _)) => class.most,
+            None => policy.retries(),
         };
         match call {
             Retries::Limited(max) if self.failures > max => Some(Knob::MaxRetries(max)),

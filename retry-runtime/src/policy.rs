@@ -42,6 +42,14 @@ impl Retries {
             Self::Forever => true,
         }
     }
+
+    /// The larger of two.
+    pub(crate) fn or_more(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Limited(one), Self::Limited(two)) => Self::Limited(one.max(two)),
+            _ => Self::Forever,
+        }
+    }
 }
 
 /// How often to retry, and how long to wait: immutable, `const`-constructible, shared freely between calls and threads.

@@ -60,10 +60,7 @@ impl<'a> At<'a> {
 
     /// What an observer is told of the call before its first event.
     pub fn facts(&self) -> Facts {
-        let of_classes = self.classes.iter().flat_map(Classes::retries);
-        let all = of_classes.chain([self.policy.retries()]).map(Retries::attempts);
-        let max_attempts = all.reduce(|most, attempts| Some(most?.max(attempts?))).flatten();
-        let max_attempts = if self.is_single() || retries_are_disabled() { Some(1) } else { max_attempts };
+        let max_attempts = if self.retries() { self.most().attempts() } else { Some(1) };
         Facts { operation: self.site.name(), max_attempts, depth: nest::around().depth }
     }
 
@@ -74,7 +71,13 @@ impl<'a> At<'a> {
 
     /// Whether there may be a second attempt, by the settings alone.
     pub(crate) fn retries(&self) -> bool {
-        !retries_are_disabled() && (self.classes.is_some() || self.policy.retries() != Retries::Limited(0))
+        !self.is_single() && !retries_are_disabled() && self.most() != Retries::Limited(0)
+    }
+
+    /// The largest number of retries that the call or one of its classes gives.
+    fn most(&self) -> Retries {
+        let own = self.policy.retries();
+        self.classes.as_ref().map_or(own, |classes| classes.most(own))
     }
 
     /// Whether this call leaves retries to the one around it.
@@ -205,7 +208,7 @@ pub fn attempt_limit<R: Recorder>(site: &Site, record: &R) -> Duration {
 fn decide<R: Recorder>(at: &At<'_>, session: &mut Session, record: &mut R, verdict: &Verdict) -> Option<Duration> {
     let mut own = at.classes.as_ref().and_then(|classes| {
         classes.check_once(at.site, at.policy);
-        classes.find(verdict.class)
+        classes.find(verdict.class, at.policy.retries())
     });
     let class = own.as_mut().map(|(class, _)| class);
     let elapsed = &mut || record.elapsed();

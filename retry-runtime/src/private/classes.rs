@@ -61,16 +61,19 @@ impl<'a> Classes<'a> {
         Self { list, counts, look: Found::anything }
     }
 
-    /// The numbers of retries that classes have of their own.
-    pub(crate) fn retries(&self) -> impl Iterator<Item = Retries> + use<'a> {
-        self.list.iter().filter_map(|class| class.limits.retries())
+    /// The largest number of retries that any class or the call itself has. Where a name is repeated, the first holds.
+    pub(crate) fn most(&self, call: Retries) -> Retries {
+        let holds = |at: usize, class: &Class| !self.list.iter().take(at).any(|before| before.name == class.name);
+        let held = self.list.iter().enumerate().filter(|(at, class)| holds(*at, class));
+        held.filter_map(|(_, class)| class.limits.retries()).fold(call, Retries::or_more)
     }
 
-    /// The numbers of a class that has its own, with what was counted.
-    pub(crate) fn find(&self, class: &str) -> Option<(OfClass<'a>, &'a Cell<Session>)> {
+    /// The numbers of a class that has its own, with what was counted. `call` is the call's number of retries.
+    pub(crate) fn find(&self, class: &str, call: Retries) -> Option<(OfClass<'a>, &'a Cell<Session>)> {
         let mut both = self.list.iter().zip(self.counts);
-        both.find(|(own, _)| own.name == class)
-            .map(|(own, count)| (OfClass { name: own.name, limits: &own.limits, counted: count.get() }, count))
+        both.find(|(own, _)| own.name == class).map(|(own, count)| {
+            (OfClass { name: own.name, limits: &own.limits, counted: count.get(), most: self.most(call) }, count)
+        })
     }
 
     /// Says once per site what is wrong with its classes: names that no failure has, numbers that contradict each other.

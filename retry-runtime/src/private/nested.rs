@@ -16,7 +16,7 @@ pub fn is_nested() -> bool {
 #[cold]
 #[inline(never)]
 pub fn nested(at: &At<'_>) {
-    if at.is_single() || !at.retries() {
+    if !at.retries() {
         return;
     }
     at.warn_once("nested_retry", || {
