@@ -80,12 +80,7 @@ async fn by_attribute(context: &mut RetryContext, call: u32, own: [u32; 3], scri
 }
 
 #[retry(max_retries = call, context = context, class(a, max_retries = own[0]), class(b, max_retries = own[1]), class(c, max_retries = own[2]))]
-fn by_attribute_blocking(
-    context: &mut RetryContext,
-    call: u32,
-    own: [u32; 3],
-    script: &Script<'_>,
-) -> Result<(), E> {
+fn by_attribute_blocking(context: &mut RetryContext, call: u32, own: [u32; 3], script: &Script<'_>) -> Result<(), E> {
     script.next()
 }
 
@@ -170,7 +165,8 @@ fn two_classes_with_numbers_do_not_spoil_each_other() {
 fn a_number_that_does_not_hold_counts_for_nothing() {
     let (_waits, made) = (VirtualWaits::start(), Cell::new(0));
     let limits = |retries| ClassLimits::new().max_retries(retries);
-    let retry = Retry::new(Policy::new().max_retries(0)).class("a", limits(2)).class("a", limits(9)).class("b", limits(4));
+    let retry =
+        Retry::new(Policy::new().max_retries(0)).class("a", limits(2)).class("a", limits(9)).class("b", limits(4));
     let end: Result<(), GaveUp<E>> = retry.run_blocking_reporting(|| {
         made.set(made.get() + 1);
         Err(if made.get() % 2 == 0 { E::A } else { E::B })

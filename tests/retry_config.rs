@@ -241,3 +241,50 @@ fn a_disabled_loop_says_so() {
         _ => assert!(disabled.is_empty() && nonsense.is_empty(), "{disabled:?}{nonsense:?}"),
     }
 }
+
+// An operator's `max_retries = 0` holds for a class with a number of its own as well, in every face; the code's own does not.
+#[tokio::test(start_paused = true)]
+async fn a_configured_zero_ends_all_retries() {
+    static POLICIES: Policies = Policies::of(&[&OFF]);
+    static OFF: NamedPolicy = NamedPolicy::new(&POLICIES, "off", CODE.max_retries(0));
+
+    #[retry(policy = OFF, class(busy, max_retries = 3))]
+    async fn attribute(calls: &Cell<u32>) -> Result<u32, GaveUp<E>> {
+        busy(calls)
+    }
+    #[retry(policy = OFF, class(busy, max_retries = forever), deadline = "1h")]
+    fn blocking(calls: &Cell<u32>) -> Result<u32, GaveUp<E>> {
+        busy(calls)
+    }
+    async fn all() -> Vec<(u32, String)> {
+        let mut found = Vec::new();
+        let mut see = |calls: &Cell<u32>, end: Result<u32, GaveUp<E>>| {
+            found.push((calls.take(), end.unwrap_err().to_string()));
+        };
+        let calls = Cell::new(0);
+        see(&calls, attribute(&calls).await);
+        see(
+            &calls,
+            Retry::new(&OFF)
+                .class("busy", ClassLimits::new().max_retries(3))
+                .run_reporting(|| async { busy(&calls) })
+                .await,
+        );
+        let own = ClassLimits::new().max_retries(3);
+        see(&calls, Retry::new(&OFF).class("busy", own).run_blocking_reporting(|| busy(&calls)));
+        see(
+            &calls,
+            retrying!(policy = OFF, class(busy, max_retries = 3); async -> Result<u32, GaveUp<E>> { busy(&calls) }),
+        );
+        see(&calls, retrying!(policy = OFF, class(busy, max_retries = 3); -> Result<u32, GaveUp<E>> { busy(&calls) }));
+        found
+    }
+    let _waits = VirtualWaits::start();
+    assert!(all().await.iter().all(|(calls, _)| *calls == 4), "the number of the class, beside the code's zero");
+    let _changes = POLICIES.load(Sources::new().variables([("RETRY_POLICY_OFF_MAX_RETRIES", "0")])).unwrap();
+    for (calls, text) in all().await {
+        assert!(calls == 1 && text.contains("exhausted: max_retries 0 used up"), "{calls}: {text}");
+    }
+    let calls = Cell::new(0);
+    assert_eq!((blocking(&calls).unwrap_err().reason(), calls.get()), (StopReason::Exhausted, 1));
+}

@@ -203,11 +203,11 @@ impl Session {
     fn used_up(self, policy: &Policy, class: Option<&OfClass<'_>>) -> Option<Knob> {
         let own = class.and_then(|class| class.limits.retries().map(|retries| (class, retries)));
         let call = match own {
-            Some((class, Retries::Limited(max))) if class.counted.failures > max => {
+            Some((class, Retries::Limited(max))) if class.counted.failures > max && !policy.is_off() => {
                 return Some(Knob::ClassRetries { class: class.name, max });
             }
-            Some((class, _)) => class.most,
-            None => policy.retries(),
+            Some((class, _)) if !policy.is_off() => class.most,
+            _ => policy.retries(),
         };
         match call {
             Retries::Limited(max) if self.failures > max => Some(Knob::MaxRetries(max)),

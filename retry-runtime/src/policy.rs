@@ -92,6 +92,8 @@ pub struct Policy {
     backoff: Backoff,
     jitter: Jitter,
     max_retry_after: Duration,
+    /// A configuration says `max_retries = 0`: that holds for every class as well, whatever numbers they have.
+    off: bool,
 }
 
 impl Policy {
@@ -104,18 +106,21 @@ impl Policy {
             backoff: Backoff::Exponential(2.0),
             jitter: Jitter::None,
             max_retry_after: Duration::from_secs(120),
+            off: false,
         }
     }
 
     /// The number of extra attempts after the first; 0 means a single attempt.
     pub const fn max_retries(mut self, retries: u32) -> Self {
         self.retries = Retries::Limited(retries);
+        self.off = false;
         self
     }
 
     /// No limit by count: give the call a deadline or a budget.
     pub const fn forever(mut self) -> Self {
         self.retries = Retries::Forever;
+        self.off = false;
         self
     }
 
@@ -147,6 +152,18 @@ impl Policy {
     pub const fn max_retry_after(mut self, longest: Duration) -> Self {
         self.max_retry_after = longest;
         self
+    }
+
+    /// The operator's last word: one attempt, for failures of every class.
+    #[cfg(feature = "config")]
+    pub(crate) const fn switched_off(mut self) -> Self {
+        self.retries = Retries::Limited(0);
+        self.off = true;
+        self
+    }
+
+    pub(crate) const fn is_off(&self) -> bool {
+        self.off
     }
 
     /// How many retries.

@@ -404,3 +404,102 @@ fn the_types_can_be_shared() {
     let policies = load("policy.p.max_retries = 1").unwrap();
     assert!(format!("{policies:?}").contains("Loaded"));
 }
+
+/// The keys of a policy as a file has them, with what each must come to.
+const KEYS: [(&str, fn(&Policy) -> bool); 12] = [
+    ("max_retries = 6", |policy| policy.retries() == Retries::Limited(6)),
+    ("max_retries = 0", |policy| policy.retries() == Retries::Limited(0)),
+    ("max_retries = 'forever'", |policy| policy.retries() == Retries::Forever),
+    ("base_delay = '0s'", |policy| policy.get_base_delay().is_zero()),
+    ("base_delay = '20s'", |policy| policy.get_base_delay() == 20 * SECOND),
+    ("base_delay = '100s'", |policy| policy.get_base_delay() == 100 * SECOND),
+    ("max_delay = '0s'", |policy| policy.get_max_delay().is_zero()),
+    ("max_delay = '50s'", |policy| policy.get_max_delay() == 50 * SECOND),
+    ("backoff = 'linear'", |policy| policy.get_backoff() == Backoff::Linear),
+    ("jitter = 'full'", |policy| policy.get_jitter() == Jitter::Full),
+    ("jitter = '40s'", |policy| policy.get_jitter() == Jitter::Additive(40 * SECOND)),
+    ("max_retry_after = '7s'", |policy| policy.get_max_retry_after() == 7 * SECOND),
+];
+
+/// Policies of a program, some of which contradict themselves.
+fn codes() -> Vec<Policy> {
+    let plain = Policy::new();
+    vec![
+        CODE,
+        plain.base_delay(120 * SECOND), // above the default of `max_delay`
+        plain.max_delay(Duration::from_millis(1)),
+        plain.backoff(Backoff::Exponential(0.5)),
+        plain.backoff(Backoff::Exponential(f64::NAN)),
+        plain.forever().base_delay(Duration::ZERO),
+        plain.jitter(Jitter::Additive(500 * SECOND)),
+        plain.base_delay(120 * SECOND).backoff(Backoff::Exponential(0.5)).jitter(Jitter::Additive(500 * SECOND)),
+    ]
+}
+
+// 14.1: never a silent default. Every pair of keys, beside every policy, known beforehand or not: what was loaded holds, or
+// a mistake says that it does not.
+#[test]
+fn every_key_that_is_loaded_holds_or_is_told_of() {
+    listen();
+    let (mut held, mut refused, mut late) = (0, 0, 0);
+    for (number, code) in codes().into_iter().enumerate() {
+        for (first, (key, holds)) in KEYS.iter().enumerate() {
+            for (second, (other, also_holds)) in KEYS.iter().enumerate() {
+                let other_is_set = key.split_once(' ').map(|key| key.0) != other.split_once(' ').map(|key| key.0);
+                let toml = if other_is_set { format!("{key}\n{other}") } else { (*key).to_owned() };
+                let all_hold = |policy: &Policy| holds(policy) && (!other_is_set || also_holds(policy));
+                let name = format!("p{number}_{first}_{second}");
+                // the policy is known at the second load: it has been asked for
+                let policies = Policies::new();
+                let loaded = policies.load(text(&format!("[policy.{name}]\n{toml}")));
+                let found = policies.get_or(&name, &code);
+                let told = heard("config_rejected", &format!("policy.{name}:")).len();
+                match (loaded, policies.reload()) {
+                    (Ok(_), Ok(_)) if all_hold(&found) => held += 1,
+                    (Ok(_), Err(error)) if told == 1 => {
+                        let of_the_code = format!("{code:?}") == format!("{found:?}"); // NaN is not itself
+                        assert!(of_the_code && error.to_string().contains(&name), "{toml}: {error}");
+                        late += 1;
+                    }
+                    (Err(_), Err(error)) if error.mistakes().iter().all(|mistake| mistake.message.contains('`')) => {
+                        refused += 1;
+                    }
+                    (loaded, reloaded) => panic!("{toml:?} beside {code:?}: {loaded:?}, {found:?}, {reloaded:?}"),
+                }
+                // the emergency
+                if key.starts_with("max_retries = 0") {
+                    assert!(found.retries() == Retries::Limited(0), "{toml} beside {code:?}");
+                }
+            }
+        }
+    }
+    assert!(held > 500 && refused > 50 && late > 50, "{held} held, {refused} were refused, {late} at first use");
+}
+
+// the same with the policies known beforehand
+#[test]
+fn what_the_code_says_against_itself_takes_nothing_from_a_configuration() {
+    static POLICIES: Policies = Policies::of(&[&GEMINI]);
+    static GEMINI: NamedPolicy =
+        NamedPolicy::new(&POLICIES, "gemini", Policy::new().base_delay(Duration::from_secs(120)));
+    let _changes = POLICIES.load(text("[policy.gemini]\nmax_retries = 6")).unwrap();
+    assert_eq!(GEMINI.get().retries(), Retries::Limited(6));
+    assert_eq!(GEMINI.get().wait_range(0), (60 * SECOND, 60 * SECOND), "waits are cut as ever");
+    let _changes = POLICIES.load(text("").variables([("RETRY_POLICY_GEMINI_MAX_RETRIES", "0")])).unwrap();
+    assert_eq!(GEMINI.get().retries(), Retries::Limited(0));
+    let error = POLICIES.load(text("[policy.gemini]\njitter = '90s'")).unwrap_err().to_string();
+    assert!(error.contains("jitter 90s is longer than max_delay 60s"), "behind the code's own mistake: {error}");
+}
+
+// each policy of the code that a configuration contradicts is told of
+#[test]
+fn each_late_contradiction_is_told_of() {
+    listen();
+    let policies = load("[policy.late_twice]\nbase_delay = '31s'").unwrap();
+    for _ in 0..3 {
+        assert_eq!(policies.get_or("late_twice", &CODE), CODE);
+        let other = CODE.max_retries(4);
+        assert_eq!(policies.get_or("late_twice", &other), other);
+    }
+    assert_eq!(heard("config_rejected", "policy.late_twice").len(), 2);
+}

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::backoff::Backoff;
+use crate::jitter::Jitter;
 use crate::policy::{ClassLimits, Policy, PolicyError, Retries};
 
 use super::error::{Mistake, Place};
@@ -110,9 +112,14 @@ impl Section {
         Ok(())
     }
 
-    /// The policy, where `default` is the code's.
+    /// The policy, where `default` is the code's. A configured `max_retries = 0` is the operator's last word.
     pub(super) const fn over(&self, default: &Policy) -> Policy {
-        self.limits.over(default)
+        let policy = self.limits.over(default);
+        if self.is_off() { policy.switched_off() } else { policy }
+    }
+
+    const fn is_off(&self) -> bool {
+        matches!(self.limits.retries(), Some(Retries::Limited(0)))
     }
 
     /// A mistake in the policy as a whole.
@@ -125,19 +132,31 @@ impl Section {
     }
 
     /// Settings that contradict each other, where the code's policy is known; without it, those that do whatever it is.
+    ///
+    /// One of them is configured: what contradicts itself in the code alone does so without a configuration as well, and the
+    /// configured keys hold beside it. Where no retry is made there is no wait, and nothing to contradict: an operator can
+    /// always say `max_retries = 0`.
     pub(super) fn contradiction(&self, name: &str, default: Option<&Policy>) -> Option<Mistake> {
-        let policy = self.over(&default.copied().unwrap_or_else(|| self.harmless()));
-        let error = policy.validate().err()?;
-        let involved = Key::of_rule(&error);
-        let place = involved.iter().filter_map(|key| self.places.get(key)).next_back()?;
-        let from: Vec<String> = involved
-            .iter()
-            .map(|key| match self.places.get(key) {
-                Some(place) => format!("`{}` at {place}", key.name()),
-                None => format!("`{}` of the code", key.name()),
-            })
-            .collect();
-        Some(place.mistake(format!("policy.{name}"), "", format!("{error} ({})", from.join(", "))))
+        if self.is_off() {
+            return None;
+        }
+        let mut policy = self.over(&default.copied().unwrap_or_else(|| self.harmless()));
+        loop {
+            let error = policy.validate().err()?;
+            let involved = Key::of_rule(&error);
+            let Some(place) = involved.iter().filter_map(|key| self.places.get(key)).next_back() else {
+                policy = without(policy, &error)?;
+                continue;
+            };
+            let from: Vec<String> = involved
+                .iter()
+                .map(|key| match self.places.get(key) {
+                    Some(place) => format!("`{}` at {place}", key.name()),
+                    None => format!("`{}` of the code", key.name()),
+                })
+                .collect();
+            return Some(place.mistake(format!("policy.{name}"), "", format!("{error} ({})", from.join(", "))));
+        }
     }
 
     /// The code's policy that contradicts the least.
@@ -146,6 +165,19 @@ impl Section {
         let shortest = longest.min(Duration::from_nanos(1));
         Policy::new().base_delay(shortest).max_delay(Duration::MAX)
     }
+}
+
+/// The policy without a contradiction, so that others show; `None` of a rule that is not known here.
+fn without(policy: Policy, error: &PolicyError) -> Option<Policy> {
+    let least = Duration::from_nanos(1);
+    let mended = match error {
+        PolicyError::MaxDelayBelowBase { max_delay, .. } => policy.base_delay(*max_delay),
+        PolicyError::FactorNotFinite { .. } | PolicyError::FactorBelowOne { .. } => policy.backoff(Backoff::Fixed),
+        PolicyError::ForeverWithoutDelay => policy.base_delay(least).max_delay(policy.get_max_delay().max(least)),
+        PolicyError::JitterAboveMaxDelay { .. } => policy.jitter(Jitter::None),
+        _ => return None,
+    };
+    (mended != policy).then_some(mended)
 }
 
 /// The form in which names are compared: letter case and `-` or `_` make no difference.

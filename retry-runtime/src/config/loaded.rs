@@ -1,8 +1,7 @@
 //! A configuration that is in force.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::observe::Notice;
 use crate::policy::Policy;
@@ -23,7 +22,23 @@ struct Entry {
     section: Section,
     /// The code's own policy, as the first who asked gave it.
     default: OnceLock<Policy>,
-    complained: AtomicBool,
+    /// The policies of the code that this contradicts, as far as they were told of.
+    told: Mutex<Vec<Policy>>,
+}
+
+/// As many policies of one name are told of.
+const TOLD: usize = 16;
+
+impl Entry {
+    /// Whether this policy of the code was not told of yet.
+    fn complains_of(&self, default: &Policy) -> bool {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = told.len() < TOLD && !told.contains(default);
+        if is_new {
+            told.push(*default);
+        }
+        is_new
+    }
 }
 
 impl Loaded {
@@ -46,7 +61,7 @@ impl Loaded {
             } else {
                 mistakes.extend(section.contradiction(&name, default));
             }
-            let entry = Entry { section, default: OnceLock::new(), complained: AtomicBool::new(false) };
+            let entry = Entry { section, default: OnceLock::new(), told: Mutex::default() };
             if let Some(default) = default {
                 let _first = entry.default.set(*default);
             }
@@ -71,12 +86,12 @@ impl Loaded {
         if policy.validate().is_ok() {
             return Some(policy);
         }
-        // The code's policy was not known when this was loaded, and they contradict each other.
-        if let Some(mistake) = entry.section.contradiction(&name, Some(default)) {
-            if !entry.complained.swap(true, Ordering::Relaxed) {
-                let message = format!("{mistake}; the policy of the code stays in force");
-                Notice::error("config_rejected", name, message).say();
-            }
+        // The code's policy was not known when this was loaded, and they contradict each other; or it contradicts itself,
+        // and the configured keys hold beside it.
+        let Some(mistake) = entry.section.contradiction(&name, Some(default)) else { return Some(policy) };
+        if entry.complains_of(default) {
+            let message = format!("{mistake}; the policy of the code stays in force");
+            Notice::error("config_rejected", name, message).say();
         }
         Some(*default)
     }

@@ -55,7 +55,14 @@
 //! [`ConfigError`]: it names every mistake with its file and line, or its variable, and what is accepted. Nothing of a
 //! configuration with a mistake is used: what was in force stays, at [`Policies::reload`] with a notice `config_rejected`.
 //!
+//! A policy that contradicts itself in the code already, such as a `base_delay` above its `max_delay`, is no mistake of the
+//! configuration: the keys that are given hold, and waits are cut to `max_delay` as they are without a configuration.
+//!
 //! # No retries at all
+//!
+//! A configured `max_retries = 0` is an operator's last word on a policy: calls with it make one attempt, also after failures
+//! of a class that has a number of its own in the code, and no other setting of the policy contradicts it. So
+//! `RETRY_POLICY_GEMINI_MAX_RETRIES=0` always works. (A `max_retries = 0` in the code leaves classes their own numbers.)
 //!
 //! `RETRY_DISABLED=1` makes one attempt of every loop, also without this feature: see [`Policy`](crate::Policy).
 

@@ -100,7 +100,7 @@ impl ClassLimits {
     /// The policy that holds for failures of this class where `policy` is the call's.
     pub const fn over(&self, policy: &Policy) -> Policy {
         let mut over = *policy;
-        if let Some(retries) = self.retries {
+        if let (Some(retries), false) = (self.retries, policy.off) {
             over.retries = retries;
         }
         if let Some(delay) = self.base_delay {

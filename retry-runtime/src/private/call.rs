@@ -77,7 +77,10 @@ impl<'a> At<'a> {
     /// The largest number of retries that the call or one of its classes gives.
     fn most(&self) -> Retries {
         let own = self.policy.retries();
-        self.classes.as_ref().map_or(own, |classes| classes.most(own))
+        match &self.classes {
+            Some(classes) if !self.policy.is_off() => classes.most(own),
+            _ => own,
+        }
     }
 
     /// Whether this call leaves retries to the one around it.
