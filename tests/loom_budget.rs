@@ -19,8 +19,9 @@ mod bucket;
 use bucket::{Bucket, Rates, UNSTARTED};
 use sync::{AtomicI64, Ordering};
 
-const fn rates(reserve: i64, capacity: i64) -> Rates {
-    Rates { reserve, per_second: 0, per_window: 0, capacity }
+/// Lives on successes alone.
+const fn rates(capacity: i64) -> Rates {
+    Rates { reserve: 0, per_second: 0, per_window: 0, capacity }
 }
 
 /// What the tests need of a budget, so that faulty ones can be put in its place.
@@ -33,24 +34,26 @@ trait Balance: Send + Sync + 'static {
 
 impl Balance for Bucket {
     fn new() -> Self {
-        Self { supplied: AtomicI64::new(0), spent: AtomicI64::new(0), started: AtomicI64::new(UNSTARTED) }
+        let zero = || AtomicI64::new(0);
+        Self { supplied: zero(), spent: zero(), drained: zero(), started: AtomicI64::new(UNSTARTED) }
     }
     fn add(&self, milli: i64) {
         Self::add(self, milli);
     }
     fn take(&self, rates: &Rates, cost: i64) -> bool {
-        Self::take(self, rates, cost, || 0)
+        Self::take(self, rates, cost, || 0).is_some()
     }
     fn left(&self, rates: &Rates) -> i64 {
-        self.available(rates, 0)
+        self.available(rates, 1000, 0)
     }
 }
 
 /// Two threads ask for the only token: one gets it.
 fn one_token_is_granted_once<B: Balance>() {
     loom::model(|| {
-        const ONE: Rates = rates(1000, 9000);
+        const ONE: Rates = rates(9000);
         let balance = Arc::new(B::new());
+        balance.add(1000);
         let other = Arc::clone(&balance);
         let there = thread::spawn(move || other.take(&ONE, 1000));
         let here = balance.take(&ONE, 1000);
@@ -62,8 +65,9 @@ fn one_token_is_granted_once<B: Balance>() {
 /// At no moment is less than a token left for either thread: none is refused. (The one that deposits takes what it brought.)
 fn nobody_is_refused_what_is_there<B: Balance>() {
     loom::model(|| {
-        const ONE: Rates = rates(1000, 9000);
+        const ONE: Rates = rates(9000);
         let balance = Arc::new(B::new());
+        balance.add(1000);
         let other = Arc::clone(&balance);
         let there = thread::spawn(move || {
             other.add(1000);
@@ -78,7 +82,7 @@ fn nobody_is_refused_what_is_there<B: Balance>() {
 /// Deposits beside each other, beside a retry that is given back: nothing is lost.
 fn nothing_is_lost<B: Balance>() {
     loom::model(|| {
-        const NONE: Rates = rates(0, 9000);
+        const NONE: Rates = rates(9000);
         let balance = Arc::new(B::new());
         balance.add(1000);
         let other = Arc::clone(&balance);
@@ -95,9 +99,9 @@ fn nothing_is_lost<B: Balance>() {
 /// first, and is lost when it was not.
 fn the_capacity_holds<B: Balance>() {
     loom::model(|| {
-        const FULL: Rates = rates(1000, 1000);
+        const FULL: Rates = rates(1000);
         let balance = Arc::new(B::new());
-        balance.add(700);
+        balance.add(1700);
         let other = Arc::clone(&balance);
         let there = thread::spawn(move || other.add(500));
         assert!(balance.take(&FULL, 1000));
@@ -149,7 +153,7 @@ macro_rules! faulty {
             fn add(&$self_add, $milli: i64) $add
             fn take(&$self, $rates: &Rates, $cost: i64) -> bool $take
             fn left(&self, rates: &Rates) -> i64 {
-                self.0.available(rates, 0)
+                self.0.available(rates, 1000, 0)
             }
         }
     };
@@ -161,7 +165,7 @@ faulty! {
     add(self, milli) { self.0.add(milli) },
     take(self, rates, cost) {
         let spent = self.0.spent.load(Ordering::SeqCst);
-        let enough = self.0.available(rates, 0) >= cost;
+        let enough = self.0.available(rates, 1000, 0) >= cost;
         if enough {
             self.0.spent.store(spent + cost, Ordering::SeqCst);
         }
@@ -175,7 +179,7 @@ faulty! {
     add(self, milli) { self.0.add(milli) },
     take(self, rates, cost) {
         loop {
-            let supplied = self.0.supplied.load(Ordering::SeqCst) + rates.reserve;
+            let supplied = self.0.supplied.load(Ordering::SeqCst);
             let spent = self.0.spent.load(Ordering::SeqCst);
             if supplied - spent < cost {
                 return false;
@@ -202,7 +206,7 @@ faulty! {
     HasNoCapacity,
     add(self, milli) { self.0.add(milli) },
     take(self, rates, cost) {
-        let enough = self.0.available(rates, 0) >= cost;
+        let enough = self.0.available(rates, 1000, 0) >= cost;
         enough && self.0.spent.fetch_add(cost, Ordering::SeqCst) >= 0
     }
 }

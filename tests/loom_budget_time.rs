@@ -23,9 +23,9 @@ use sync::{AtomicI64, Ordering};
 /// In nanoseconds.
 const SECOND: i64 = 1_000_000_000;
 
-/// A token a second flows in, and two may be saved up; so many are there at the start.
+/// A token a second flows in, and nine may be saved up; so many are there at the start.
 const fn flow(reserve: i64) -> Rates {
-    Rates { reserve, per_second: 1000, per_window: 2000, capacity: 9000 }
+    Rates { reserve, per_second: 1000, per_window: 9000, capacity: 9000 }
 }
 
 /// What the tests need of a budget, so that faulty ones can be put in its place.
@@ -34,16 +34,16 @@ trait Balance: Send + Sync + Sized + 'static {
     fn bucket(&self) -> &Bucket;
     fn new() -> Self {
         let zero = || AtomicI64::new(0);
-        Self::of(Bucket { supplied: zero(), spent: zero(), started: AtomicI64::new(UNSTARTED) })
+        Self::of(Bucket { supplied: zero(), spent: zero(), drained: zero(), started: AtomicI64::new(UNSTARTED) })
     }
     fn take(&self, rates: &Rates, cost: i64, now: i64) -> bool {
-        self.bucket().take(rates, cost, || now)
+        self.bucket().take(rates, cost, || now).is_some()
     }
     fn set(&self, rates: &Rates, left: i64, now: i64) {
         self.bucket().set(rates, left, now);
     }
     fn left(&self, rates: &Rates, now: i64) -> i64 {
-        self.bucket().available(rates, now)
+        self.bucket().available(rates, 1000, now)
     }
     /// When the floor began.
     fn started(&self) -> i64 {
@@ -110,10 +110,11 @@ fn what_flows_in_meanwhile_is_granted_once<B: Balance>() {
     });
 }
 
-/// A kept balance is restored beside a retry: the retry was before it, or after it; there was a token at each moment.
+/// A kept balance is restored beside a retry: the retry was before it, or after it; there was a token at each moment. The
+/// balance has a part of the floor's and one of successes.
 fn a_balance_is_set_in_one_step<B: Balance>() {
     loom::model(|| {
-        const FLOW: Rates = flow(1000);
+        const FLOW: Rates = Rates { per_window: 2000, ..flow(1000) };
         let balance = Arc::new(B::new());
         let other = Arc::clone(&balance);
         let there = thread::spawn(move || other.set(&FLOW, 3000, 0));
@@ -156,6 +157,20 @@ fn the_floor_flows_on_after_a_set<B: Balance>() {
     });
 }
 
+/// Half a token of the floor's and half a one of successes make a token: one thread gets it.
+fn a_token_of_two_halves_is_granted_once<B: Balance>() {
+    loom::model(|| {
+        const HALVES: Rates = Rates { per_second: 0, ..flow(500) };
+        let balance = Arc::new(B::new());
+        balance.bucket().add(500);
+        let other = Arc::clone(&balance);
+        let there = thread::spawn(move || other.take(&HALVES, 1000, 0));
+        let here = balance.take(&HALVES, 1000, 0);
+        assert!(here ^ there.join().unwrap());
+        assert_eq!(balance.left(&HALVES, 0), 0);
+    });
+}
+
 /// A test, with the budget that it is about.
 type Model = fn();
 
@@ -176,6 +191,11 @@ const TESTS: &[(&str, Model, Model)] = &[
         "a balance is set in one step",
         a_balance_is_set_in_one_step::<Bucket>,
         a_balance_is_set_in_one_step::<SetsInTwoSteps>,
+    ),
+    (
+        "a token of two halves is granted once",
+        a_token_of_two_halves_is_granted_once::<Bucket>,
+        a_token_of_two_halves_is_granted_once::<TakesHalfOfOne>,
     ),
     (
         "what comes after a set counts",
@@ -227,7 +247,7 @@ faulty! {
         if self.0.started.load(Ordering::SeqCst) == UNSTARTED {
             self.0.started.store(now, Ordering::SeqCst);
         }
-        self.0.take(rates, cost, || now)
+        self.0.take(rates, cost, || now).is_some()
     }
 }
 
@@ -236,13 +256,21 @@ faulty! {
     ForgetsRivals,
     fn take(&self, rates: &Rates, cost: i64, now: i64) -> bool {
         // lets the floor begin, and takes nothing
-        assert!(self.0.take(rates, 0, || now));
-        let spent = self.0.spent.load(Ordering::SeqCst);
-        let enough = self.0.available(rates, now) >= cost;
+        assert!(self.0.take(rates, 0, || now).is_some());
+        let drained = self.0.drained.load(Ordering::SeqCst);
+        let enough = self.0.available(rates, 1000, now) >= cost;
         if enough {
-            self.0.spent.store(spent + cost, Ordering::SeqCst);
+            self.0.drained.store(drained + cost, Ordering::SeqCst);
         }
         enough
+    }
+}
+
+faulty! {
+    /// Takes the halves one after the other, and keeps the first.
+    TakesHalfOfOne,
+    fn take(&self, rates: &Rates, cost: i64, now: i64) -> bool {
+        self.0.take(rates, cost / 2, || now).is_some() && self.0.take(rates, cost / 2, || now).is_some()
     }
 }
 
@@ -251,7 +279,7 @@ faulty! {
     SetsInTwoSteps,
     fn set(&self, rates: &Rates, left: i64, now: i64) {
         self.0.set(rates, 0, now);
-        self.0.spent.fetch_sub(left, Ordering::SeqCst);
+        self.0.drained.fetch_sub(left, Ordering::SeqCst);
     }
 }
 
@@ -259,9 +287,10 @@ faulty! {
     /// Overwrites what was spent since it looked at what was supplied.
     SetsWithoutLooking,
     fn set(&self, rates: &Rates, left: i64, now: i64) {
-        assert!(self.0.take(rates, 0, || now));
-        let supplied = self.0.supplied.load(Ordering::SeqCst) + rates.reserve;
-        self.0.spent.swap(supplied - left, Ordering::SeqCst);
+        assert!(self.0.take(rates, 0, || now).is_some());
+        let supplied = self.0.supplied.load(Ordering::SeqCst);
+        self.0.drained.store(rates.reserve - left, Ordering::SeqCst);
+        self.0.spent.store(supplied, Ordering::SeqCst);
     }
 }
 
@@ -269,8 +298,7 @@ faulty! {
     /// Counts as spent what flowed in, or will have.
     SetsWithoutTheFloor,
     fn set(&self, rates: &Rates, left: i64, now: i64) {
-        assert!(self.0.take(rates, 0, || now));
-        let supplied = self.0.supplied.load(Ordering::SeqCst) + rates.reserve;
-        self.0.spent.store(supplied - left, Ordering::SeqCst);
+        assert!(self.0.take(rates, 0, || now).is_some());
+        self.0.drained.store(rates.reserve - left, Ordering::SeqCst);
     }
 }

@@ -6,7 +6,7 @@ mod keyed;
 use std::fmt;
 use std::time::Duration;
 
-use bucket::{Bucket, Rates, UNSTARTED};
+use bucket::{Bucket, Rates, Share, UNSTARTED};
 pub use keyed::Budgets;
 use sync::{AtomicI64, AtomicU64, Ordering};
 
@@ -33,8 +33,8 @@ const TOKEN: i64 = 1000;
 /// |---|---|---|
 /// | [`ratio`](Self::ratio) | 0.2 | tokens added by a first-try success |
 /// | [`min_per_second`](Self::min_per_second) | 10 | tokens that flow in whatever happens |
-/// | [`window`](Self::window) | 10 s | so much of that flow is there at the start, and can be saved up |
-/// | [`capacity`](Self::capacity) | one window's flow, at least 100 | the most tokens kept |
+/// | [`window`](Self::window) | 10 s | so much of that flow is there at the start, and is saved up while no retry asks for it |
+/// | [`capacity`](Self::capacity) | one window's flow, at least 100 | the most tokens kept, those of successes included |
 /// | [`costs`](Self::costs) | `timeout` 2, others 1 | tokens that a retry takes, by the failure's class |
 ///
 /// So by default 100 retries at most come at once, then 10 a second and a fifth of what succeeds.
@@ -87,6 +87,7 @@ impl Budget {
             bucket: Bucket {
                 supplied: AtomicI64::new(0),
                 spent: AtomicI64::new(0),
+                drained: AtomicI64::new(0),
                 started: AtomicI64::new(UNSTARTED),
             },
             denied: AtomicU64::new(0),
@@ -116,8 +117,10 @@ impl Budget {
         self
     }
 
-    /// The sliding window of the floor: in any span of this length the floor alone gives `min_per_second` times its seconds,
-    /// and that much is there at the start. Longer than a day counts as a day. Default: 10 s.
+    /// The window of the floor. Its tokens flow in steadily, `min_per_second` times its seconds in any span of this length,
+    /// and what no retry asks for is kept for one window: after a rest of whatever length the floor alone has that many
+    /// tokens, as at the start, and goes on flowing. (A span that begins with such a rest's savings sees both.) Where a
+    /// window's flow pays for no retry, one retry's cost is saved up. Longer than a day counts as a day. Default: 10 s.
     #[must_use]
     pub const fn window(mut self, window: Duration) -> Self {
         self.window = if window.as_nanos() > Self::MAX_WINDOW.as_nanos() { Self::MAX_WINDOW } else { window };
@@ -153,12 +156,11 @@ impl Budget {
     #[must_use = "dropping it gives the tokens back"]
     pub fn take(&self, class: &str) -> Option<Taken<'_>> {
         let cost = self.cost(class);
-        if self.bucket.take(&self.rates(), cost, now) {
-            Some(Taken { budget: self, cost })
-        } else {
+        let share = self.bucket.take(&self.rates(), cost, now);
+        if share.is_none() {
             self.denied.fetch_add(1, Ordering::Relaxed);
-            None
         }
+        share.map(|share| Taken { budget: self, share })
     }
 
     /// How many tokens there are, for metrics. Reads the clock.
@@ -169,7 +171,7 @@ impl Budget {
 
     /// The same in thousandths.
     pub fn milli_tokens(&self) -> u64 {
-        self.bucket.available(&self.rates(), now()).unsigned_abs()
+        self.bucket.available(&self.rates(), TOKEN, now()).unsigned_abs()
     }
 
     /// How many retries were denied so far.
@@ -183,8 +185,8 @@ impl Budget {
         BudgetState { milli_tokens: self.milli_tokens(), unix_millis: clock::unix_millis() }
     }
 
-    /// Goes on from a kept state: its tokens, and what the floor gave since then by the wall clock. A state from the future
-    /// counts as of now. Meant for the start, before calls share the budget.
+    /// Goes on from a kept state: its tokens, and what the floor gave since then by the wall clock, one window's flow of both at
+    /// most being the floor's. A state from the future counts as of now. Meant for the start, before calls share the budget.
     ///
     /// ```
     /// use retry_runtime::{Budget, BudgetState};
@@ -202,6 +204,8 @@ impl Budget {
         let rates = self.rates();
         let gained = rates.floor(i64::try_from(away.as_nanos()).unwrap_or(i64::MAX));
         let kept = i64::try_from(state.milli_tokens).unwrap_or(i64::MAX);
+        let of_floor = kept.min(rates.per_window);
+        let gained = gained.min(rates.per_window - of_floor);
         self.bucket.set(&rates, kept.saturating_add(gained), now());
     }
 
@@ -230,7 +234,7 @@ impl Budget {
 
     /// Whether it is in the state of a new one.
     pub(crate) fn is_fresh(&self) -> bool {
-        self.bucket.available(&self.rates(), now()) == self.rates().reserve
+        self.bucket.available(&self.rates(), 0, now()) == self.rates().reserve
     }
 }
 
@@ -254,13 +258,13 @@ impl fmt::Debug for Budget {
 #[must_use = "dropping it gives the tokens back"]
 pub struct Taken<'b> {
     budget: &'b Budget,
-    cost: i64,
+    share: Share,
 }
 
 impl<'b> Taken<'b> {
     /// The wait is over, the retry runs: what was taken is spent.
     pub fn spend(self) -> Spent<'b> {
-        let spent = Spent { budget: self.budget, cost: self.cost };
+        let spent = Spent { budget: self.budget, share: self.share };
         std::mem::forget(self); // owns nothing but the duty to give back
         spent
     }
@@ -268,7 +272,7 @@ impl<'b> Taken<'b> {
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
-        self.budget.bucket.add(self.cost);
+        self.budget.bucket.give_back(self.share);
     }
 }
 
@@ -276,19 +280,19 @@ impl Drop for Taken<'_> {
 #[derive(Debug)]
 pub struct Spent<'b> {
     budget: &'b Budget,
-    cost: i64,
+    share: Share,
 }
 
 impl Spent<'_> {
     /// The retry succeeded: what it took goes back. What earlier retries of the same call took stays spent, for they put
     /// load on the dependency and brought nothing.
     pub fn refund(self) {
-        self.budget.bucket.add(self.cost);
+        self.budget.bucket.give_back(self.share);
     }
 
     /// How much it was, in thousandths of a token.
     pub const fn milli_tokens(&self) -> u64 {
-        self.cost.unsigned_abs()
+        self.share.sum().unsigned_abs()
     }
 }
 
