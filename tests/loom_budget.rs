@@ -177,7 +177,7 @@ faulty! {
     /// Reads what was supplied, then what was spent.
     ReadsInTheWrongOrder,
     add(self, milli) { self.0.add(milli) },
-    take(self, rates, cost) {
+    take(self, _rates, cost) {
         loop {
             let supplied = self.0.supplied.load(Ordering::SeqCst);
             let spent = self.0.spent.load(Ordering::SeqCst);

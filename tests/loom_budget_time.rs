@@ -289,8 +289,8 @@ faulty! {
     fn set(&self, rates: &Rates, left: i64, now: i64) {
         assert!(self.0.take(rates, 0, || now).is_some());
         let supplied = self.0.supplied.load(Ordering::SeqCst);
-        self.0.drained.store(rates.reserve - left, Ordering::SeqCst);
-        self.0.spent.store(supplied, Ordering::SeqCst);
+        self.0.drained.swap(rates.reserve - left, Ordering::SeqCst);
+        self.0.spent.swap(supplied, Ordering::SeqCst);
     }
 }
 
@@ -299,6 +299,6 @@ faulty! {
     SetsWithoutTheFloor,
     fn set(&self, rates: &Rates, left: i64, now: i64) {
         assert!(self.0.take(rates, 0, || now).is_some());
-        self.0.drained.store(rates.reserve - left, Ordering::SeqCst);
+        self.0.drained.swap(rates.reserve - left, Ordering::SeqCst);
     }
 }

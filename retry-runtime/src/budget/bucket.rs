@@ -156,7 +156,7 @@ impl Bucket {
         let flowed = Self::flowed(rates, self.start(now), now);
         let left = left.clamp(0, rates.capacity);
         let floor = if rates.per_second > 0 { left.min(rates.per_window) } else { 0 };
-        self.drained.store(flowed.wrapping_sub(floor), Ordering::Release);
+        self.drained.swap(flowed.wrapping_sub(floor), Ordering::AcqRel);
         let mut spent = self.spent.load(Ordering::Acquire);
         loop {
             let supplied = self.supplied.load(Ordering::Acquire);
