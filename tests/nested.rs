@@ -6,13 +6,16 @@ use std::cell::Cell;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::{Pin, pin};
-use std::sync::{Mutex, OnceLock};
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use retry_runtime::observe::{Event, Level, Notice, Observer, from_fn, set_listener};
 use retry_runtime::testing::VirtualWaits;
-use retry_runtime::{Classify, Elapsed, GaveUp, Nested, Policy, Refused, Retry, StopReason, retry, retrying};
+use retry_runtime::{
+    ClassLimits, Classify, Elapsed, GaveUp, Nested, Policy, Refused, Retry, StopReason, retry, retrying,
+};
 
 #[derive(Debug, PartialEq, thiserror::Error, Classify)]
 enum E {
@@ -285,7 +288,7 @@ fn the_report_says_why_there_was_a_single_attempt() {
     fn inner() -> Result<u32, GaveUp<E>> {
         Err(E::Busy)
     }
-    #[retry(max_retries = 0)]
+    #[retry(max_retries = 1)]
     fn outer() -> Result<GaveUp<E>, E> {
         Ok(inner().unwrap_err())
     }
@@ -496,4 +499,101 @@ fn calls_without_a_name_are_told_of_at_each_place() {
     let heard = heard("nested_retry", "retry").split_off(before);
     let places: Vec<_> = heard.iter().filter(|said| said.contains("(set up at tests/nested.rs:")).collect();
     assert!(places.len() == 2 && places[0] != places[1], "{heard:#?}");
+}
+
+/// What a call of three attempts makes, inside or not.
+fn attempts_of(call: impl FnOnce(&Cell<u32>) -> Result<u32, E>) -> u32 {
+    let calls = Cell::new(0);
+    assert_eq!(call(&calls), Err(E::Busy));
+    calls.get()
+}
+
+// 10.1: a task is not inside of the blocking attempt that happens to drive its runtime; what `block_on` runs itself is
+#[test]
+fn tasks_that_a_blocking_attempt_drives_are_not_inside_of_it() {
+    #[retry(name = "spawned", nested = outer_only, sleep = at_once)]
+    async fn spawned(calls: &AtomicU32) -> Result<u32, E> {
+        calls.fetch_add(1, SeqCst);
+        Err(E::Busy)
+    }
+    #[retry(name = "drives")]
+    fn drives(runtime: &tokio::runtime::Runtime, calls: &Arc<AtomicU32>) -> Result<u32, E> {
+        let (in_task, in_block_on) = (Arc::clone(calls), AtomicU32::new(0));
+        runtime.block_on(async {
+            let task = tokio::spawn(async move {
+                let _spawned = spawned(&in_task).await;
+                // inside of a task the marks of its own hold
+                let calls = AtomicU32::new(0);
+                let around = Retry::new(QUICK.max_retries(1)).name("in the task").nested(Nested::Detect);
+                let _failed = around.run(async || spawned(&calls).await).await;
+                calls.into_inner()
+            });
+            let _inside = spawned(&in_block_on).await;
+            Ok(10 * in_block_on.into_inner() + task.await.unwrap())
+        })
+    }
+    listen();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    let calls = Arc::new(AtomicU32::new(0));
+    assert_eq!(drives(&runtime, &calls), Ok(12), "one attempt in `block_on`, one in each of two in the task");
+    assert_eq!(calls.load(SeqCst), 3, "the task retries as ever");
+    // and in a task that blocks, what it calls is inside
+    let inside = runtime.block_on(async {
+        let blocking = async {
+            Retry::new(QUICK.max_retries(1)).run_blocking(|| {
+                let calls = Cell::new(0);
+                let _failed = Retry::new(QUICK).nested(Nested::OuterOnly).run_blocking(|| busy(&calls));
+                Ok::<_, E>(calls.get())
+            })
+        };
+        tokio::spawn(blocking).await.unwrap()
+    });
+    assert_eq!(inside, Ok(1));
+}
+
+// 10.1: an outer call that makes one attempt is no loop: nothing multiplies, and nobody else retries in its place
+#[test]
+fn a_call_of_one_attempt_is_nothing_to_be_inside_of() {
+    #[retry(max_retries = 0, name = "once")]
+    fn once(inner: Body<'_>) -> Result<u32, E> {
+        inner()
+    }
+    #[retry(max_retries = retries, name = "computed once")]
+    fn computed(retries: u32, inner: Body<'_>) -> Result<u32, E> {
+        inner()
+    }
+    #[retry(max_retries = 0, name = "once, async", nested = detect, sleep = at_once)]
+    async fn once_async(inner: Body<'_>) -> Result<u32, E> {
+        inner()
+    }
+    #[retry(max_retries = 0, class(busy, max_retries = 1), name = "a class")]
+    fn a_class(inner: Body<'_>) -> Result<u32, E> {
+        inner()
+    }
+    #[retry(policy = policy, name = "a policy")]
+    fn a_policy(policy: &Policy, inner: Body<'_>) -> Result<u32, E> {
+        inner()
+    }
+    let one = || Policy::new().max_retries(0);
+    let outer_only = |body: Body<'_>| Retry::new(QUICK).nested(Nested::OuterOnly).run_blocking(body);
+    let quiet = |name: &'static str, body: Body<'_>| Retry::new(QUICK).name(name).run_blocking(body);
+    listen();
+    let _waits = VirtualWaits::start();
+    assert_eq!(attempts_of(|calls| once(&|| outer_only(&|| busy(calls)))), 3);
+    assert_eq!(attempts_of(|calls| once(&|| quiet("in once", &|| busy(calls)))), 3);
+    assert_eq!(attempts_of(|calls| computed(0, &|| outer_only(&|| busy(calls)))), 3);
+    assert_eq!(attempts_of(|calls| apart(once_async(&|| outer_only(&|| busy(calls))))), 3);
+    assert_eq!(attempts_of(|calls| Retry::new(one()).run_blocking(|| outer_only(&|| busy(calls)))), 3);
+    let by_macro = |calls: &Cell<u32>| retrying!(max_retries = 0; -> Result<u32, E> { outer_only(&|| busy(calls)) });
+    assert_eq!(attempts_of(by_macro), 3);
+    assert_eq!(heard("nested_retry", "in once").len(), 0);
+    // a loop around it counts all the same
+    assert_eq!(attempts_of(|calls| quiet("around once", &|| once(&|| outer_only(&|| busy(calls))))), 3);
+    // where another number may hold, it is one
+    assert_eq!(attempts_of(|calls| computed(1, &|| outer_only(&|| busy(calls)))), 2);
+    assert_eq!(attempts_of(|calls| a_class(&|| outer_only(&|| busy(calls)))), 2);
+    assert_eq!(attempts_of(|calls| a_policy(&QUICK.max_retries(1), &|| outer_only(&|| busy(calls)))), 2);
+    let own = ClassLimits::new().max_retries(1);
+    let of_class = Retry::new(one()).class("busy", own);
+    assert_eq!(attempts_of(|calls| of_class.run_blocking(|| outer_only(&|| busy(calls)))), 2);
 }

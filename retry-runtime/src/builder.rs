@@ -485,6 +485,9 @@ impl<'c, K, C, B> Retry<'c, K, C, B> {
         if nested == Some(Nested::OuterOnly) {
             site = site.outer_only();
         }
+        if !classes.is_empty() {
+            site = site.may_retry();
+        }
         let marks = nested.is_some() || cfg!(feature = "test-util");
         let record = match (context, deadline) {
             (Some(context), _) => AtRunTime::Context(context),

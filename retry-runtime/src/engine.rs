@@ -25,7 +25,11 @@ pub enum Unknown {
 ///
 /// Attempts multiply there: three layers of 4 attempts make 64. What an attempt runs in is told by marks on its thread. A
 /// blocking attempt always leaves one; an async one where it is asked for by either word, or with the feature `test-util`.
-/// What an attempt spawns on other threads is not inside of it.
+/// A call with `max_retries = 0` leaves none: it multiplies nothing.
+///
+/// What an attempt spawns is not inside of it, on whatever thread it runs: not even tasks of tokio that run because a blocking
+/// attempt drives their runtime with `block_on`, whereas the future that it gives to `block_on` is inside. Tasks of another
+/// executor cannot be told apart, and count as inside where a blocking attempt drives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Nested {

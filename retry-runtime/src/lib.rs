@@ -33,6 +33,7 @@ pub mod ledger;
 mod nanos;
 mod nest;
 pub mod observe;
+mod panics;
 mod policy;
 mod random;
 mod refused;

@@ -5,11 +5,12 @@
 
 use std::fmt;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
+
+use crate::panics::caught;
 
 struct State<T> {
     value: Option<T>,
@@ -130,7 +131,7 @@ impl<T> Answer<T> {
             if let Some(then) = state.then.take() {
                 drop(state);
                 // its panic must not end the thread that answers everybody else
-                let _done = catch_unwind(AssertUnwindSafe(|| then(value)));
+                let _done = caught(|| then(value));
                 return;
             }
             state.value = Some(value);
@@ -139,7 +140,7 @@ impl<T> Answer<T> {
         self.shared.ready.notify_all();
         if let Some(waker) = waker {
             // A waker is the code of whoever waits. Its panic must not end the thread that answers everybody else.
-            let _woken = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+            let _woken = caught(|| waker.wake());
         }
     }
 }

@@ -15,7 +15,11 @@
 //!
 //! Answers are judged by a table of statuses and by what their headers ask for, errors by their kind; the last answer or
 //! error is returned as it is. Put it outermost of what should be done once for each request, and inside of it what should
-//! be done for each attempt, as signing. A request whose body is a stream cannot be sent twice: it is sent once.
+//! be done for each attempt, as signing. A request whose body is a stream cannot be sent twice: it is sent once, as a call
+//! with `max_retries = 0`, which asks the breaker, counts for it and for the budget, and is told of like any other.
+//!
+//! The extensions of a request are with its attempts while they run, and with the caller again afterwards, also when the
+//! call is dropped in their middle.
 //!
 //! Every method is retried: a client for requests that must not be done twice says
 //! [`idempotent(false)`](RetryMiddleware::idempotent), or has a middleware of its own for them.
@@ -24,7 +28,7 @@ use std::future::Future;
 use std::io;
 use std::mem::take;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use ::http::Extensions;
@@ -38,6 +42,7 @@ use crate::builder::{BreakWith, Breaker, NoBreaker, Shared};
 use crate::classify::{Classify, StatusRules};
 use crate::engine::Unknown;
 use crate::observe::Observer;
+use crate::panics::caught;
 use crate::service::{FailedAttempt, Failure, Settings, of_answer, setters};
 use crate::verdict::Verdict;
 
@@ -94,39 +99,81 @@ where
         Self: 'f,
     {
         Box::pin(async move {
-            if request.try_clone().is_none() {
-                return next.run(request, extensions).await;
-            }
-            // Each attempt borrows them for itself.
-            let shared = Arc::new(Mutex::new(take(extensions)));
+            let policy = self.settings.policy.policy();
+            // A body that is a stream is there for one attempt.
+            let (again, mut once, policy) = match request.try_clone() {
+                None => (None, Some(request), policy.max_retries(0)),
+                Some(_) => (Some(request), None, policy),
+            };
+            let lent = Lent::of(extensions);
             let attempt = || {
-                let (request, next, shared) = (request.try_clone(), next.clone(), Arc::clone(&shared));
+                let request = again.as_ref().map_or_else(|| once.take(), Request::try_clone);
+                let (next, shelf) = (next.clone(), &lent.shelf);
                 async move {
                     let Some(request) = request else { return sent_once_only() };
-                    let mut extensions = take(&mut *shared.lock().unwrap_or_else(PoisonError::into_inner));
-                    let outcome = next.run(request, &mut extensions).await;
-                    *shared.lock().unwrap_or_else(PoisonError::into_inner) = extensions;
+                    let mut extensions = Borrowed::from(shelf);
+                    let outcome = next.run(request, &mut extensions.here).await;
                     judged(&self.rules, outcome)
                 }
             };
-            let outcome = self.settings.clone().call(attempt).await;
-            *extensions = take(&mut *shared.lock().unwrap_or_else(PoisonError::into_inner));
-            outcome
+            self.settings.clone().call(policy, attempt).await
         })
+    }
+}
+
+/// Where extensions lie between attempts, each of which borrows them for itself.
+type Shelf = Mutex<Extensions>;
+
+/// The extensions of the caller: back when the call ends, or is dropped.
+struct Lent<'e> {
+    shelf: Shelf,
+    caller: &'e mut Extensions,
+}
+
+impl<'e> Lent<'e> {
+    fn of(caller: &'e mut Extensions) -> Self {
+        Self { shelf: Mutex::new(take(caller)), caller }
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        *self.caller = take(self.shelf.get_mut().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// The extensions during an attempt: back on their shelf when it ends, or is dropped.
+struct Borrowed<'s> {
+    shelf: &'s Shelf,
+    here: Extensions,
+}
+
+impl<'s> From<&'s Shelf> for Borrowed<'s> {
+    fn from(shelf: &'s Shelf) -> Self {
+        let here = take(&mut *shelf.lock().unwrap_or_else(PoisonError::into_inner));
+        Self { shelf, here }
+    }
+}
+
+impl Drop for Borrowed<'_> {
+    fn drop(&mut self) {
+        *self.shelf.lock().unwrap_or_else(PoisonError::into_inner) = take(&mut self.here);
     }
 }
 
 #[allow(clippy::result_large_err)] // the answer itself
 fn judged(rules: &StatusRules, outcome: Result<Response, Error>) -> Attempt {
-    match outcome {
-        Ok(answer) => match of_answer(rules, answer.status(), answer.headers()) {
-            None => Ok(answer),
-            Some(verdict) => Err(FailedAttempt(Failure::Answer(answer, verdict))),
-        },
-        Err(error) => {
-            let verdict = error.classify();
-            Err(FailedAttempt(Failure::Error(error, verdict)))
+    // an error may hold another one of the user's, whose code is asked as well
+    let verdict = caught(|| match &outcome {
+        Ok(answer) => of_answer(rules, answer.status(), answer.headers()),
+        Err(error) => Some(error.classify()),
+    });
+    match (verdict.transpose(), outcome) {
+        (None, outcome) => {
+            outcome.map_err(|error| FailedAttempt(Failure::Error(error, Ok(Verdict::unknown("unknown")))))
         }
+        (Some(verdict), Ok(answer)) => Err(FailedAttempt(Failure::Answer(answer, verdict))),
+        (Some(verdict), Err(error)) => Err(FailedAttempt(Failure::Error(error, verdict))),
     }
 }
 
@@ -134,5 +181,5 @@ fn judged(rules: &StatusRules, outcome: Result<Response, Error>) -> Attempt {
 #[allow(clippy::result_large_err)] // the same
 fn sent_once_only() -> Attempt {
     let error = Error::middleware(io::Error::other("the body of the request can be sent once only"));
-    Err(FailedAttempt(Failure::Error(error, Verdict::permanent("body"))))
+    Err(FailedAttempt(Failure::Error(error, Ok(Verdict::permanent("body")))))
 }

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::future::Future;
 use std::panic::Location;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use crate::builder::{BreakWith, NoBreaker, Retry, Shared};
 use crate::classify::Classify;
 use crate::engine::Unknown;
 use crate::observe::Observer;
+use crate::policy::Policy;
 use crate::refused::Refused;
 use crate::verdict::Verdict;
 
@@ -23,9 +25,12 @@ pub struct FailedAttempt<R, E>(pub(crate) Failure<R, E>);
 
 #[derive(Debug)]
 pub(crate) enum Failure<R, E> {
-    Answer(R, Verdict),
-    Error(E, Verdict),
+    Answer(R, Judged),
+    Error(E, Judged),
 }
+
+/// The verdict about an attempt, or the message of the panic with which the judge ended.
+pub(crate) type Judged = Result<Verdict, String>;
 
 impl<R, E> FailedAttempt<R, E> {
     /// What the caller gets.
@@ -40,7 +45,9 @@ impl<R, E> FailedAttempt<R, E> {
 impl<R, E> Classify for FailedAttempt<R, E> {
     fn classify(&self) -> Verdict {
         match self.0 {
-            Failure::Answer(_, verdict) | Failure::Error(_, verdict) => verdict,
+            Failure::Answer(_, Ok(verdict)) | Failure::Error(_, Ok(verdict)) => verdict,
+            // The judge's panic goes on here, where the engine asks: it knows what that means for a call.
+            Failure::Answer(_, Err(ref why)) | Failure::Error(_, Err(ref why)) => resume_unwind(Box::new(why.clone())),
         }
     }
 }
@@ -49,7 +56,7 @@ impl<R, E> Classify for FailedAttempt<R, E> {
 impl<R, E: From<Refused>> From<Refused> for FailedAttempt<R, E> {
     fn from(refused: Refused) -> Self {
         let verdict = refused.classify();
-        Self(Failure::Error(refused.into(), verdict))
+        Self(Failure::Error(refused.into(), Ok(verdict)))
     }
 }
 
@@ -106,14 +113,14 @@ impl Settings<NoBreaker> {
 }
 
 impl<B> Settings<B> {
-    /// One call, by the one engine.
-    pub(crate) async fn call<R, E, F, Fut>(self, attempt: F) -> Result<R, E>
+    /// One call, by the one engine, and by this policy: its own as it is now, or one like it.
+    pub(crate) async fn call<R, E, F, Fut>(self, policy: Policy, attempt: F) -> Result<R, E>
     where
         B: BreakWith<FailedAttempt<R, E>>,
         F: FnMut() -> Fut,
         Fut: Future<Output = Result<R, FailedAttempt<R, E>>>,
     {
-        let retry = Retry::built_at(self.built_at, &*self.policy);
+        let retry = Retry::built_at(self.built_at, policy);
         let mut retry = retry.name(self.name).unknown(self.unknown).idempotent(self.idempotent);
         if let Some(deadline) = self.deadline {
             retry = retry.deadline(deadline);

@@ -405,8 +405,11 @@ fn the_types_can_be_shared() {
     assert!(format!("{policies:?}").contains("Loaded"));
 }
 
+/// Whether a key has come to what it says.
+type Holds = fn(&Policy) -> bool;
+
 /// The keys of a policy as a file has them, with what each must come to.
-const KEYS: [(&str, fn(&Policy) -> bool); 12] = [
+const KEYS: [(&str, Holds); 12] = [
     ("max_retries = 6", |policy| policy.retries() == Retries::Limited(6)),
     ("max_retries = 0", |policy| policy.retries() == Retries::Limited(0)),
     ("max_retries = 'forever'", |policy| policy.retries() == Retries::Forever),

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware, Error};
+use retry_runtime::observe::{Event, from_fn};
 use retry_runtime::reqwest_middleware::RetryMiddleware;
 use retry_runtime::{
     BreakerPhase, Budget, CircuitBreaker, Classify, Disposition, Policy, Refused, StatusRules, StopReason,
@@ -238,4 +239,133 @@ async fn what_is_inside_runs_for_each_attempt_and_sees_the_same_extensions() {
         .build();
     assert_eq!(client.get(url).send().await.unwrap().status(), 200);
     assert_eq!((seen.lock().unwrap().len(), last.load(SeqCst)), (3, 43));
+}
+
+fn streamed() -> reqwest::Body {
+    reqwest::Body::wrap(Stream(Some("payload")))
+}
+
+// What cannot be sent twice is a call of one attempt like any other: the breaker is asked and hears, so does the observer,
+// and a success pays into the budget.
+#[tokio::test]
+async fn a_stream_goes_through_the_engine() {
+    let breaker = Arc::new(CircuitBreaker::new().min_calls(3));
+    let budget = Arc::new(Budget::new().min_per_second(0).ratio(1.0));
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let tell = Arc::clone(&told);
+    let observer = Arc::new(from_fn(move |event: &Event<'_>| tell.lock().unwrap().push(event.to_string())));
+    let (url, seen) = server(&[OK, BUSY, BUSY, OK]);
+    let retries = RetryMiddleware::new(policy()).name("upload").breaker(Arc::clone(&breaker));
+    let client = client(retries.budget(Arc::clone(&budget)).observer(observer));
+    let upload = || client.post(&url).body(streamed()).send();
+    assert_eq!(upload().await.unwrap().status(), 200);
+    assert_eq!(budget.milli_tokens(), 1000);
+    assert_eq!(upload().await.unwrap().status(), 503);
+    assert_eq!(breaker.phase(), BreakerPhase::Closed);
+    assert_eq!(upload().await.unwrap().status(), 503);
+    assert_eq!((breaker.phase(), budget.denied()), (BreakerPhase::Open, 0), "no retry was asked for");
+    let error = upload().await.unwrap_err();
+    let Error::Middleware(refused) = &error else { panic!("{error:?}") };
+    assert_eq!(refused.downcast_ref::<Refused>().map(Refused::reason), Some(StopReason::BreakerOpen));
+    assert_eq!(seen.lock().unwrap().len(), 3, "the fourth was not sent");
+    let told = told.lock().unwrap();
+    assert_eq!(told.iter().filter(|line| line.contains("attempt 1 of 1 started")).count(), 3, "{told:#?}");
+    assert!(told.iter().any(|line| line.starts_with("upload: succeeded in ")), "{told:#?}");
+    assert!(told.iter().any(|line| line.contains("(breaker_open)")), "{told:#?}");
+}
+
+/// Gives up on what is inside, and looks at what it has then.
+struct Impatient(Arc<AtomicU32>);
+
+impl reqwest_middleware::Middleware for Impatient {
+    fn handle<'s, 'e, 'n, 'f>(
+        &'s self,
+        request: reqwest::Request,
+        extensions: &'e mut http::Extensions,
+        next: reqwest_middleware::Next<'n>,
+    ) -> std::pin::Pin<Box<dyn Future<Output = Result<reqwest::Response, Error>> + Send + 'f>>
+    where
+        's: 'f,
+        'e: 'f,
+        'n: 'f,
+        Self: 'f,
+    {
+        Box::pin(async move {
+            let inside = next.run(request, extensions);
+            let given_up = tokio::time::timeout(Duration::from_millis(50), inside).await.is_err();
+            assert!(given_up);
+            self.0.store(extensions.get::<Number>().map_or(0, |number| number.0), SeqCst);
+            Err(Error::middleware(std::io::Error::other("given up")))
+        })
+    }
+}
+
+// The caller's extensions are lent: also where the call is dropped, in an attempt or in a wait.
+#[tokio::test]
+async fn extensions_come_back_from_a_call_that_is_dropped() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let hangs = format!("http://{}/", silent.local_addr().unwrap());
+    let (busy, _seen) = server(&[BUSY; 9]);
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let hour = Policy::new().base_delay(Duration::from_secs(3600)).max_delay(Duration::from_secs(3600));
+    for (url, body) in [(&hangs, false), (&hangs, true), (&busy, false)] {
+        let (found, counted) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+        let client = ClientBuilder::new(reqwest::Client::builder().no_proxy().build().unwrap())
+            .with(Impatient(Arc::clone(&found)))
+            .with(RetryMiddleware::new(hour))
+            .with(Numbered(Arc::clone(&counted)))
+            .build();
+        let request = client.post(url).with_extension(Number(40));
+        let request = if body { request.body(streamed()) } else { request };
+        assert!(request.send().await.is_err());
+        assert_eq!((found.load(SeqCst), counted.load(SeqCst)), (41, 41), "{url}, {body}");
+    }
+}
+
+/// Fails with an error whose own text and class panic.
+struct Broken;
+
+#[derive(Debug)]
+struct Unreadable;
+
+impl std::fmt::Display for Unreadable {
+    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        panic!("unreadable")
+    }
+}
+
+impl std::error::Error for Unreadable {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        panic!("no source either")
+    }
+}
+
+impl reqwest_middleware::Middleware for Broken {
+    fn handle<'s, 'e, 'n, 'f>(
+        &'s self,
+        _: reqwest::Request,
+        _: &'e mut http::Extensions,
+        _: reqwest_middleware::Next<'n>,
+    ) -> std::pin::Pin<Box<dyn Future<Output = Result<reqwest::Response, Error>> + Send + 'f>>
+    where
+        's: 'f,
+        'e: 'f,
+        'n: 'f,
+        Self: 'f,
+    {
+        Box::pin(async { Err(Error::middleware(Unreadable)) })
+    }
+}
+
+// 5.3
+#[tokio::test]
+async fn an_error_that_panics_when_it_is_judged_is_returned_as_it_is() {
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let client = ClientBuilder::new(reqwest::Client::builder().no_proxy().build().unwrap())
+        .with(RetryMiddleware::new(policy()))
+        .with(Broken)
+        .build();
+    let error = client.get("http://127.0.0.1:9/").send().await.unwrap_err();
+    let Error::Middleware(inner) = &error else { panic!("another error") };
+    assert!(inner.downcast_ref::<Unreadable>().is_some());
 }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use retry_runtime::observe::{Event, What, from_fn};
+use retry_runtime::observe::{Event, What, from_fn, set_listener};
 use retry_runtime::tower::RetryLayer;
 use retry_runtime::{BreakerPhase, Budget, CircuitBreaker, Classify, Policy, Refused, StopReason, Verdict};
 use tokio::time::Instant;
@@ -403,4 +403,43 @@ fn futures_are_send() {
     let mut cx = Context::from_waker(Waker::noop());
     assert!(polled.as_mut().poll(&mut cx).is_ready());
     send(&service.call("request"));
+}
+
+/// An error whose classifier panics.
+#[derive(Debug, PartialEq)]
+struct Unclear;
+
+impl Classify for Unclear {
+    fn classify(&self) -> Verdict {
+        panic!("unclear")
+    }
+}
+
+// 5.3: a judge that panics ends the call; the outcome is returned as it is, and a notice says so
+#[tokio::test(start_paused = true)]
+async fn a_judge_that_panics_decides_nothing() {
+    static HEARD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    assert!(set_listener(|notice| HEARD.lock().unwrap().push(notice.to_string())));
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let tell = Arc::clone(&told);
+    let observer = Arc::new(from_fn(move |event: &Event<'_>| {
+        if let What::GivenUp { reason, .. } = event.what {
+            tell.lock().unwrap().push(reason);
+        }
+    }));
+    let broken = |_: &Result<u32, Fault>| -> Option<Verdict> { panic!("of the judge") };
+    let layer = RetryLayer::new(policy()).name("judged").judge(broken).observer(observer);
+    let inner = Scripted::new(1, [Ok(1), BUSY]);
+    assert_eq!(call(&mut layer.layer(inner.clone())).await, Ok(1), "an answer too is returned as it is");
+    assert_eq!(call(&mut layer.layer(inner.clone())).await, BUSY);
+    assert_eq!(inner.calls(), 2, "neither was retried");
+    assert_eq!(*told.lock().unwrap(), [StopReason::ClassifierFailed; 2]);
+    let inner: Scripted<u32, Unclear> = Scripted::new(1, [Err(Unclear)]);
+    assert_eq!(call(&mut RetryLayer::new(policy()).name("judged").layer(inner.clone())).await, Err(Unclear));
+    assert_eq!(inner.calls(), 1);
+    let heard = HEARD.lock().unwrap();
+    let of_judge = |words: &str| {
+        heard.iter().filter(|line| line.contains("classifier_failed [judged]") && line.contains(words)).count()
+    };
+    assert_eq!((of_judge("of the judge"), of_judge("unclear")), (2, 1), "{heard:#?}");
 }

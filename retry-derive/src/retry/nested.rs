@@ -11,7 +11,7 @@
 //! }
 //! ```
 //!
-//! Blocking attempts are always marked. An async one is marked in each of its polls, which costs something: only where
+//! Blocking attempts are always marked, unless they can be seen not to be repeated. An async one is marked in each of its polls, which costs something: only where
 //! `nested` asks for it, or the runtime has its feature `test-util`.
 
 use proc_macro2::TokenStream;
@@ -55,7 +55,7 @@ pub(super) fn awaited(names: &Names, future: TokenStream) -> TokenStream {
         return future;
     }
     let Names { span, private, site, .. } = names;
-    quote_spanned!(*span=> #private::attempt(|| #private::Site::name(#site), #future))
+    quote_spanned!(*span=> #private::attempt(|| #private::Site::marked(#site), #future))
 }
 
 /// An attempt that is polled by hand.

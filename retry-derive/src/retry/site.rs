@@ -42,6 +42,9 @@ pub(super) fn site(
     if options.nested.get() == Some(&Nested::OuterOnly) {
         site = quote_spanned!(span=> #site.outer_only());
     }
+    if options.policy.is_set() || !options.classes.is_empty() {
+        site = quote_spanned!(span=> #site.may_retry());
+    }
     if literal {
         (TokenStream::new(), quote_spanned!(span=> const { &#site }))
     } else {

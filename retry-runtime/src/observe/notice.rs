@@ -4,6 +4,8 @@ use std::fmt;
 use std::io::Write;
 use std::sync::OnceLock;
 
+use crate::panics::caught;
+
 /// Something an operator should know.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -42,11 +44,9 @@ impl Notice {
     /// Says it: to the listener and, with the feature `tracing`, to a subscriber that wants it; where neither hears it, on
     /// stderr. A panicking listener is caught, and has heard nothing. Tells whether somebody heard it.
     pub fn say(self) -> bool {
-        let heard = LISTENER
-            .get()
-            .is_some_and(|listener| std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| listener(&self))).is_ok());
+        let heard = LISTENER.get().is_some_and(|listener| caught(|| listener(&self)).is_ok());
         #[cfg(feature = "tracing")]
-        let heard = std::panic::catch_unwind(|| super::to_tracing::notice(&self)).unwrap_or(false) || heard;
+        let heard = caught(|| super::to_tracing::notice(&self)).unwrap_or(false) || heard;
         if !heard {
             self.print();
         }

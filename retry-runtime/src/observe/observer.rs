@@ -3,9 +3,10 @@
 use std::any::type_name;
 use std::collections::HashSet;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use crate::panics::caught;
 
 use super::event::Event;
 use super::notice::Notice;
@@ -61,11 +62,7 @@ impl<F> fmt::Debug for FromFn<F> {
 
 /// Tells one observer. A panic in it is caught, counted, and said aloud once.
 pub(crate) fn tell<O: Observer + ?Sized>(observer: &O, event: &Event<'_>) {
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| observer.on(event))) {
-        // what it carries may panic once more when it is dropped
-        if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
-            std::mem::forget(again);
-        }
+    if caught(|| observer.on(event)).is_err() {
         panicked(observer, event);
     }
 }
@@ -82,9 +79,9 @@ fn panicked<O: Observer + ?Sized>(observer: &O, event: &Event<'_>) {
     static SAID: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
     PANICS.fetch_add(1, Ordering::Relaxed);
     #[cfg(feature = "metrics")]
-    let _counted = catch_unwind(super::to_metrics::observer_panicked);
+    let _counted = caught(super::to_metrics::observer_panicked);
     // its name is code of the user's as well
-    let name = catch_unwind(AssertUnwindSafe(|| observer.name())).unwrap_or("of unknown name");
+    let name = caught(|| observer.name()).unwrap_or("of unknown name");
     let first = SAID.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().insert(name);
     if first {
         let message = format!(

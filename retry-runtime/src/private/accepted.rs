@@ -11,7 +11,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use crate::__private::call::panic_text;
 use crate::__private::journal::not_entered;
 use crate::__private::letter::{left, letter, lost_while, parks, wait_for};
 use crate::__private::record::{Hidden, Recorder};
@@ -23,6 +22,7 @@ use crate::dead_letter::{DeadLetter, JobEnd, ReplayScope, Ticket};
 use crate::engine::Stop;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::id::Id;
+use crate::panics::panic_text;
 use crate::stop::StopReason;
 use crate::verdict::Verdict;
 

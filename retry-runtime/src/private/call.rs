@@ -1,7 +1,5 @@
 //! The steps of one call, as the macro, `retrying!` and the builder write them down.
 
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use crate::__private::classes::Classes;
@@ -14,6 +12,7 @@ use crate::disabled::retries_are_disabled;
 use crate::engine::{Knob, Limits, Session, Step, Stop};
 use crate::nest;
 use crate::observe::Notice;
+use crate::panics::caught;
 use crate::policy::{Policy, Retries};
 use crate::random;
 use crate::refused::Elapsed;
@@ -274,12 +273,11 @@ fn stop<R: Recorder>(record: &mut R, why: Stop) -> Option<Duration> {
 
 /// Asks the classifier. A panic in it is a warning, and no verdict.
 fn ask<E: ?Sized>(site: &Site, error: &E, classify: fn(&E) -> Verdict) -> Option<Verdict> {
-    match catch_unwind(AssertUnwindSafe(|| classify(error))) {
+    match caught(|| classify(error)) {
         Ok(verdict) => Some(verdict),
-        Err(panic) => {
+        Err(why) => {
             let message = format!(
-                "the classifier panicked ({}); the failure is not retried, and the error is returned as it is",
-                panic_text(&*panic)
+                "the classifier panicked ({why}); the failure is not retried, and the error is returned as it is"
             );
             Notice::warning("classifier_failed", site.name(), message).say();
             None
@@ -288,26 +286,8 @@ fn ask<E: ?Sized>(site: &Site, error: &E, classify: fn(&E) -> Verdict) -> Option
 }
 
 fn make_text<E: ?Sized>(error: &E, text: MakeText<E>) -> String {
-    match catch_unwind(AssertUnwindSafe(|| text(error))) {
+    match caught(|| text(error)) {
         Ok(text) => text.unwrap_or_default(),
-        Err(panic) => format!("<the error's text panicked: {}>", panic_text(&*panic)),
+        Err(why) => format!("<the error's text panicked: {why}>"),
     }
-}
-
-/// The message of a caught panic.
-pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no message")
-}
-
-/// The message of a caught panic that ends here. What it carries may panic once more when it is dropped.
-pub(crate) fn end_of_panic(panic: Box<dyn Any + Send>) -> String {
-    let text = panic_text(&*panic).to_owned();
-    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
-        std::mem::forget(again);
-    }
-    text
 }

@@ -3,7 +3,6 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use crate::__private::call::end_of_panic;
 use crate::__private::record::{Hidden, Recorder};
 use crate::__private::site::Site;
 use crate::dead_letter::{DeadLetter, JobEnd, JobJournal, Struck};
@@ -11,6 +10,7 @@ use crate::engine::Stop;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::id::Id;
 use crate::observe::Notice;
+use crate::panics::end_of_panic;
 use crate::refused::Refused;
 use crate::reply::Reply;
 use crate::stop::StopReason;

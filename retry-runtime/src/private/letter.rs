@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::__private::call::end_of_panic;
 use crate::__private::site::Site;
 use crate::__private::watch::{News, Watch};
 use crate::clock;
@@ -15,6 +14,7 @@ use crate::dead_letter::{DeadLetter, DeadLetterSink, Parking, Payload, Ticket, h
 use crate::error::{StoreError, StoreErrorKind};
 use crate::id::Id;
 use crate::observe::Notice;
+use crate::panics::end_of_panic;
 use crate::stop::StopReason;
 
 /// How long a blocking caller waits to hear that its letter is durable. The letter is parked all the same.

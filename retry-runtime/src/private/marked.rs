@@ -10,7 +10,7 @@ use pin_project_lite::pin_project;
 use crate::nest::Mark;
 
 pin_project! {
-    /// An attempt, and what tells the operation's name: a closure without a size, where the name is a constant.
+    /// An attempt, and what tells the operation's name, if it is to be marked: a closure without a size, where that is a constant.
     pub struct Marked<N, F> {
         operation: N,
         #[pin]
@@ -20,11 +20,11 @@ pin_project! {
 
 /// An attempt whose polls are marked.
 #[inline]
-pub fn attempt<N: Fn() -> &'static str, F: Future>(operation: N, attempt: F) -> Marked<N, F> {
+pub fn attempt<N: Fn() -> Option<&'static str>, F: Future>(operation: N, attempt: F) -> Marked<N, F> {
     Marked { operation, attempt }
 }
 
-impl<N: Fn() -> &'static str, F: Future> Future for Marked<N, F> {
+impl<N: Fn() -> Option<&'static str>, F: Future> Future for Marked<N, F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {

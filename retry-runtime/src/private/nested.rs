@@ -29,10 +29,10 @@ pub fn nested(at: &At<'_>) {
     });
 }
 
-/// Marks this thread while an attempt runs: until what is returned is dropped.
+/// Marks this thread while an attempt runs that may be repeated: until what is returned is dropped.
 #[inline]
 pub fn mark(site: &Site) -> Mark {
-    Mark::new(site.name())
+    Mark::new(site.marked())
 }
 
 /// Marks this thread while an attempt is polled.

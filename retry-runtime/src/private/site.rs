@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::engine::{Limits, Unknown};
 use crate::nest;
 use crate::observe::{BuiltAt, warn_once};
-use crate::policy::Policy;
+use crate::policy::{Policy, Retries};
 
 /// The settings of one annotated function. Literal settings make it a constant; others build it per call.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +18,8 @@ pub struct Site {
     unknown: Unknown,
     idempotent: bool,
     outer_only: bool,
+    /// Whether an attempt may be followed by another one, as far as is known before the first.
+    may_retry: bool,
     built_at: BuiltAt,
 }
 
@@ -32,6 +34,7 @@ impl Site {
             unknown: Unknown::Stop,
             idempotent: true,
             outer_only: false,
+            may_retry: !matches!(policy.retries(), Retries::Limited(0)),
             built_at: None,
         }
     }
@@ -69,6 +72,20 @@ impl Site {
     pub const fn outer_only(mut self) -> Self {
         self.outer_only = true;
         self
+    }
+
+    /// Another policy, or a class, has numbers of its own.
+    #[inline]
+    #[must_use]
+    pub const fn may_retry(mut self) -> Self {
+        self.may_retry = true;
+        self
+    }
+
+    /// Its name, where its attempts are marked.
+    #[inline]
+    pub const fn marked(&self) -> Option<&'static str> {
+        if self.may_retry { Some(self.name) } else { None }
     }
 
     /// Of a call that is set up at run time: its name may be that of others.

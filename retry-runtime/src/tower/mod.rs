@@ -25,7 +25,8 @@
 //! that polling counts as the attempt's.
 //!
 //! # Answers
-//! An answer that counts as a failure (see [`Statuses`]) is dropped before the wait; the last one is returned as it is.
+//! An answer that counts as a failure (see [`Statuses`]) is dropped before the wait; the last one is returned as it is. So is
+//! an outcome over which the [`Judge`] panics: the call ends there as `classifier_failed`, and a notice says so.
 
 mod judge;
 
@@ -44,6 +45,7 @@ use crate::budget::Budget;
 use crate::builder::{BreakWith, Breaker, NoBreaker, Shared};
 use crate::engine::Unknown;
 use crate::observe::Observer;
+use crate::panics::caught;
 use crate::service::{FailedAttempt, Failure, Settings, setters};
 use crate::verdict::Verdict;
 
@@ -135,16 +137,19 @@ where
                 judged(&judge, outcome)
             }
         };
-        RetryFuture(Box::pin(settings.call(attempt)))
+        let policy = settings.policy.policy();
+        RetryFuture(Box::pin(settings.call(policy, attempt)))
     }
 }
 
 fn judged<J: Judge<R, E>, R, E>(judge: &J, outcome: Result<R, E>) -> Result<R, FailedAttempt<R, E>> {
-    match (judge.judge(&outcome), outcome) {
-        (None, Ok(answer)) => Ok(answer),
-        (Some(verdict), Ok(answer)) => Err(FailedAttempt(Failure::Answer(answer, verdict))),
+    match (caught(|| judge.judge(&outcome)), outcome) {
+        (Ok(None), Ok(answer)) => Ok(answer),
+        (Ok(Some(verdict)), Ok(answer)) => Err(FailedAttempt(Failure::Answer(answer, Ok(verdict)))),
+        (Err(panic), Ok(answer)) => Err(FailedAttempt(Failure::Answer(answer, Err(panic)))),
         (verdict, Err(error)) => {
-            Err(FailedAttempt(Failure::Error(error, verdict.unwrap_or(Verdict::unknown("unknown")))))
+            let verdict = verdict.map(|verdict| verdict.unwrap_or(Verdict::unknown("unknown")));
+            Err(FailedAttempt(Failure::Error(error, verdict)))
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
@@ -16,6 +15,7 @@ use super::{Closed, is_home, panicked, store_error};
 use crate::dead_letter::spill::Waiting;
 use crate::dead_letter::{BoxFuture, DeadLetter, DeadLetterSink, Import, Spill, Ticket, give_back_losses};
 use crate::error::StoreError;
+use crate::panics::caught;
 use crate::reply::Reply;
 
 /// A sink of an asynchronous closure, which runs in one task on a runtime of your choice.
@@ -74,8 +74,8 @@ impl AsyncSink {
         let shared = Shared::new(spill);
         let task = work(Task { shared: Arc::clone(&shared) }, move |letter| {
             // What a panic leaves behind in the closure is the closure's own affair: it is only ever called again.
-            let parked = catch_unwind(AssertUnwindSafe(|| park(letter)));
-            caught(parked)
+            let parked = caught(|| park(letter));
+            ended(parked)
         });
         spawn(Box::pin(task));
         Self { handle: Arc::new(Handle { shared }) }
@@ -136,7 +136,7 @@ impl Drop for Task {
     }
 }
 
-async fn caught<Fut, I, E>(parked: thread::Result<Fut>) -> Result<String, StoreError>
+async fn ended<Fut, I, E>(parked: Result<Fut, String>) -> Result<String, StoreError>
 where
     Fut: Future<Output = Result<I, E>>,
     I: Into<String>,
@@ -144,7 +144,7 @@ where
 {
     let Ok(future) = parked else { return Err(panicked()) };
     let mut future = pin!(future);
-    let parked = poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+    let parked = poll_fn(|cx| match caught(|| future.as_mut().poll(cx)) {
         Ok(poll) => poll.map(Some),
         Err(_) => Poll::Ready(None),
     });

@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -14,6 +13,7 @@ use super::{Closed, is_home, panicked, store_error};
 use crate::dead_letter::spill::Waiting;
 use crate::dead_letter::{DeadLetter, DeadLetterSink, Import, Spill, Ticket, give_back_losses};
 use crate::error::StoreError;
+use crate::panics::caught;
 
 /// How long dropping the last handle waits for what is still to be parked.
 const DROP_WITHIN: Duration = Duration::from_secs(5);
@@ -74,7 +74,7 @@ impl BlockingSink {
         let of_thread = Arc::clone(&shared);
         let mut park = move |letter: &DeadLetter| {
             // What a panic leaves behind in the closure is the closure's own affair: it is only ever called again.
-            match catch_unwind(AssertUnwindSafe(|| park(letter))) {
+            match caught(|| park(letter)) {
                 Ok(parked) => parked.map(Into::into).map_err(|error| store_error(error.into())),
                 Err(_) => Err(panicked()),
             }

@@ -10,12 +10,12 @@ mod text;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::dead_letter::Payload;
+use crate::panics::caught;
 
 /// What stands where a secret stood.
 pub const REDACTED: &str = "[redacted]";
@@ -154,7 +154,7 @@ impl Redactor {
         };
         let mut value = before.clone();
         for rule in &self.rules {
-            if catch_unwind(AssertUnwindSafe(|| rule(&mut value))).is_err() {
+            if caught(|| rule(&mut value)).is_err() {
                 return hidden("a rule for redaction panicked".to_owned());
             }
         }

@@ -1,6 +1,6 @@
 //! What a handler gets, and what it may say.
 
-use std::any::{Any, type_name};
+use std::any::type_name;
 use std::fmt;
 use std::time::SystemTime;
 
@@ -147,9 +147,7 @@ impl ReplayError {
         *self.said
     }
 
-    pub(super) fn panicked(panic: &(dyn Any + Send)) -> Self {
-        let text = panic.downcast_ref::<&str>().copied();
-        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
+    pub(super) fn panicked(text: &str) -> Self {
         let message = format!("the handler panicked: {text}");
         Self::failed(Failure::new(StopReason::Panicked, Disposition::Unknown, &message))
     }

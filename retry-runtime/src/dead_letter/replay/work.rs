@@ -1,7 +1,6 @@
 //! One job done again: its handler in its scope and under its lease, and what that makes of the letter.
 
 use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +12,7 @@ use super::handlers::Handler;
 use super::heart::Heart;
 use super::job::{HandlerEnd, ReplayError, ReplayJob, Said};
 use crate::dead_letter::{Claimed, DeadLetterStore, Failure, Finish, ReplayOutcome, ReplayScope};
+use crate::panics;
 use crate::reply::Reply;
 use crate::stop::StopReason;
 
@@ -135,7 +135,7 @@ type Beat = crate::dead_letter::BoxFuture<'static, Result<(), crate::error::Stor
 type Work = crate::dead_letter::BoxFuture<'static, Result<(), ReplayError>>;
 
 fn caught<T>(work: impl FnOnce() -> T) -> Result<T, ReplayError> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| ReplayError::panicked(&*panic))
+    panics::caught(work).map_err(|text| ReplayError::panicked(&text))
 }
 
 /// A blocking handler on a thread of its own. When the future is dropped, the thread works on, and gives the lease back at

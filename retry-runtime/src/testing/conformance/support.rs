@@ -1,7 +1,6 @@
 //! What the checks are written with.
 
 use std::fmt::{Debug, Display};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::report::{Outcome, Report};
@@ -12,6 +11,7 @@ use crate::dead_letter::{
     ManualClock, Parking, Payload, Release, ReplayOutcome, StoreClock, Ticket,
 };
 use crate::error::{StoreError, StoreErrorKind};
+use crate::panics::caught;
 use crate::reply::Reply;
 use crate::stop::StopReason;
 use crate::verdict::Disposition;
@@ -51,7 +51,7 @@ pub(super) fn same<T: PartialEq + Debug>(what: &str, found: T, wanted: T) -> Res
 
 pub(super) fn run<B>(checks: Vec<Check<B>>, mut fresh: impl FnMut() -> B) -> Report {
     let one = |check: Check<B>| {
-        let result = catch_unwind(AssertUnwindSafe(|| (check.run)(&fresh())));
+        let result = caught(|| (check.run)(&fresh()));
         let failure = match result {
             Ok(result) => result.err(),
             Err(_) => Some("panicked".to_owned()),
