@@ -132,7 +132,7 @@ proptest! {
     fn a_call_makes_the_attempts_of_the_model(call in number(), own in prop::array::uniform3(prop::option::weighted(0.7, number())), failures in failures()) {
         let (attempts, text) = by_builder(call, own, &failures);
         prop_assert_eq!(attempts, attempts_of_the_model(call, own, &failures), "{}", text);
-        prop_assert!(attempts as u32 <= own.into_iter().flatten().fold(call, u32::max) + 1);
+        prop_assert!(attempts as u64 <= u64::from(own.into_iter().flatten().fold(call, u32::max)) + 1);
     }
 }
 
