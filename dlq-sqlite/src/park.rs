@@ -1,10 +1,13 @@
 //! Parking: a new letter, or a merge into the one that is there (STORE D1, D2, D3).
 
+use retry_runtime::StopReason;
 use retry_runtime::dead_letter::{
-    Actor, DeadLetter, HistoryEntry, HistorySize, KnownPayload, LetterRow, LetterState, Payload, PayloadStep, to_millis,
+    Actor, DeadLetter, HistoryEntry, HistorySize, KnownPayload, LetterRow, LetterState, ParkingRecord, Payload,
+    PayloadStep, from_millis, to_millis,
 };
 use rusqlite::{OptionalExtension, params};
 
+use crate::claim;
 use crate::failpoints;
 use crate::groups;
 use crate::history;
@@ -46,7 +49,8 @@ impl Origin {
     }
 }
 
-/// Writes the letter down and gives the id it is stored under. A parking that is known changes nothing. `prepared` is its
+/// Writes the letter down and gives the id it is stored under. A parking that is known changes nothing, unless it was made of
+/// a process that was taken for dead. `prepared` is its
 /// payload, where that was large.
 pub(crate) fn park(
     tx: Tx<'_>,
@@ -58,10 +62,18 @@ pub(crate) fn park(
     journal::remove(tx, &park_id)?;
     let known = tx
         .connection
-        .prepare_cached("SELECT letter_id FROM parking WHERE park_id = ?1")?
-        .query_row([&park_id], |row| row.get(0))
+        .prepare_cached("SELECT letter_id, reason, attempts, failed_at FROM parking WHERE park_id = ?1")?
+        .query_row([&park_id], |row| {
+            let reason = StopReason::parse(&rows::text(row, 1)?).unwrap_or(StopReason::Unknown);
+            let (attempts, failed_at) = (small(row.get(2)?), from_millis(row.get(3)?));
+            let parking = ParkingRecord::new(letter.park_id, reason, attempts, failed_at);
+            Ok((row.get::<_, String>(0)?, parking))
+        })
         .optional()?;
-    if let Some(letter_id) = known {
+    if let Some((letter_id, parking)) = known {
+        if parking.is_guess_of(letter) {
+            fail_late(tx, &letter_id, letter, &parking, prepared, origin)?;
+        }
         return Ok(letter_id);
     }
     failpoints::change(origin.change())?;
@@ -175,6 +187,43 @@ fn merge(tx: Tx<'_>, job_id: &str, letter: &DeadLetter, prepared: Option<&Encode
     let what = if reopened { "reopened" } else { "parked" };
     rows::event(tx, Some(row.seq), what, Some(&parker(tx, letter)), (Some(before), Some(row.state)), "")?;
     Ok(row)
+}
+
+/// The letter of a call whose process was taken for dead: it takes the place of the parking that was made of it. One that
+/// was deleted since stays deleted.
+fn fail_late(
+    tx: Tx<'_>,
+    letter_id: &str,
+    letter: &DeadLetter,
+    guess: &ParkingRecord,
+    prepared: Option<&Encoded>,
+    origin: Origin,
+) -> rusqlite::Result<()> {
+    let Some(mut row) = claim::find(tx, letter_id)? else { return Ok(()) };
+    failpoints::change(origin.change())?;
+    let before = row.state;
+    let known = known_payload(tx, &row, &letter.payload)?;
+    let step = row.failed_late(letter, guess, known, tx.now);
+    rows::save(tx, &row)?;
+    take_payload(tx, row.seq, step, letter, prepared)?;
+    let history: Vec<_> = letter.history.iter().map(|record| HistoryEntry::parked(letter.park_id, record)).collect();
+    history::add(tx, row.seq, &history)?;
+    failpoints::hit(origin.between())?;
+    tx.connection
+        .prepare_cached(
+            "UPDATE parking SET reason = ?2, attempts = ?3, failed_at = ?4, taken_at = ?5, origin = ?6, writer = ?7
+             WHERE park_id = ?1",
+        )?
+        .execute(params![
+            letter.park_id.to_string(),
+            letter.reason.as_str(),
+            letter.attempts,
+            to_millis(letter.failed_at),
+            tx.millis(),
+            origin.as_str(),
+            tx.writer
+        ])?;
+    rows::event(tx, Some(row.seq), "late_failure", Some(&parker(tx, letter)), (Some(before), Some(row.state)), "")
 }
 
 /// Who parks: this program, because a call ended so.

@@ -210,3 +210,37 @@ async fn a_spilled_letter_takes_its_entry_with_it() {
     let rows = store.list(Filter::all(), PageRequest::default()).await.unwrap().rows;
     assert_eq!(rows.iter().map(|row| row.reason).collect::<Vec<_>>(), [StopReason::Exhausted]);
 }
+
+// D14, D8: a process that was taken for dead and only could not write: what it spilled is the truth, however late it comes
+#[tokio::test]
+async fn a_spilled_letter_takes_the_place_of_the_crash() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("jobs.db");
+    let time = ManualClock::new(SystemTime::now());
+    let store = options(&path, time.clock()).busy_limit(Duration::from_millis(50)).open().unwrap();
+    let other = options(&path, time.clock()).open().unwrap();
+    let mut job = letter("a");
+    answered(store.enter(job.clone())).await;
+    let lock = rusqlite::Connection::open(&path).unwrap();
+    lock.execute_batch("BEGIN IMMEDIATE").unwrap();
+    (job.class, job.code, job.attempts) = (Some("forbidden".into()), Some(403), 3);
+    job.not_before = Some(time.now() + Duration::from_secs(86_400));
+    assert!(wait(store.submit(job.clone())).to_string().contains("spilled"));
+    time.advance(OWNER_LEASE * 2);
+    lock.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(other.reap(Actor::new("test", "")).await.unwrap().len(), 1);
+    for _ in 0..3 {
+        time.advance(Duration::from_secs(10));
+        store.settle().await;
+    }
+    let rows = other.list(Filter::all(), PageRequest::default()).await.unwrap().rows;
+    let [row] = rows.as_slice() else { panic!("{rows:?}") };
+    assert_eq!((row.reason, row.error_class.as_str()), (StopReason::Exhausted, "exhausted:403"));
+    assert_eq!((row.parkings, row.attempts), (1, 3));
+    assert!(row.not_before > Some(time.now() + Duration::from_secs(80_000)));
+    let origin: String = rusqlite::Connection::open(&path)
+        .unwrap()
+        .query_row("SELECT reason || ' ' || origin FROM parking", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(origin, "exhausted spill");
+}

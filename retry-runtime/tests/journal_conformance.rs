@@ -8,7 +8,8 @@ use std::time::Duration;
 use retry_runtime::dead_letter::{
     Actor, Aggregate, BoxFuture, Capabilities, ClaimRequest, Claimed, DeadLetter, DeadLetterSink, DeadLetterStore,
     Edit, Edited, EventPage, EventQuery, Filter, Finish, Group, JobEnd, JobJournal, JournalCounts, LetterDetail,
-    LetterRow, MemoryStore, Page, PageRequest, Payload, Release, Revision, StoreClock, Struck, Summary, Ticket,
+    LetterRow, MemoryStore, Page, PageRequest, Parking, Payload, Release, Revision, StoreClock, Struck, Summary,
+    Ticket,
 };
 use retry_runtime::error::StoreError;
 use retry_runtime::id::Id;
@@ -46,6 +47,7 @@ enum Fault {
     LateSuccessClosesAnything,
     PayloadIsNotKept,
     AnotherIdentity,
+    TheGuessStays,
 }
 
 /// The store in memory with one fault.
@@ -62,6 +64,12 @@ impl Faulty {
 
 impl DeadLetterSink for Faulty {
     fn submit(&self, letter: DeadLetter) -> Ticket {
+        let is_parked = now(self.inner.count(Filter::all())) > 0;
+        if self.is(Fault::TheGuessStays) && is_parked {
+            // as a store does to which a known parking says nothing
+            let letter_id = letter.park_id.to_string();
+            return Reply::ready(Parking::Parked { letter_id });
+        }
         let again = letter.clone();
         let ticket = self.inner.submit(letter);
         if self.is(Fault::LetterKeepsTheEntry) {
@@ -195,7 +203,8 @@ fn every_fault_is_found() {
         (Fault::LateSuccessIsForgotten, "a_late_success_recovers_the_letter"),
         (Fault::LateSuccessClosesAnything, "a_late_success_leaves_other_failures_alone"),
         (Fault::PayloadIsNotKept, "the_job_of_a_dead_process_comes_back"),
-        (Fault::AnotherIdentity, "a_late_letter_counts_once"),
+        (Fault::AnotherIdentity, "a_late_failure_takes_the_place_of_the_crash"),
+        (Fault::TheGuessStays, "a_late_failure_takes_the_place_of_the_crash"),
     ] {
         let report = conformance::journal(|clock| {
             let (one, other) = two(clock);

@@ -1,7 +1,8 @@
 //! The journal: jobs under way, and the processes that answer for them (STORE D14, D15).
 //!
 //! An entry has the `park_id` that its letter would have: parking a letter removes the entry of the same id, in the same
-//! statement's transaction, and a letter that comes after its process was taken for dead is known already.
+//! statement's transaction, and a letter that comes after its process was taken for dead takes the place of the one that was
+//! made of the entry.
 //!
 //! An entry's owner always has a row, as long as there is an entry: whoever looks for the dead looks at owners, which are few.
 

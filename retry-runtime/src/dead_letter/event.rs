@@ -14,6 +14,7 @@ use crate::dead_letter::LetterState;
 /// | `replayed` | a replay gave a result (`detail`: `recovered`, `gone`, or why it failed) |
 /// | `late_result` | a result came after its lease had gone: recorded, and without effect |
 /// | `late_end` | a job that was parked as crashed ended after all, in the process that was taken for dead |
+/// | `late_failure` | the same, and it failed: its own letter has taken the place of the one that was parked as crashed |
 /// | `lease_expired` | a replay died |
 /// | `released` | a replay was given up without a result (`detail`: `held`, or `forced` by an operator) |
 /// | `restored`, `discarded`, `resolved` | an operator did it |

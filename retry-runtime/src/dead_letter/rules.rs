@@ -240,7 +240,7 @@ impl LetterRow {
         Err(StoreError::new(StoreErrorKind::StaleLease, message))
     }
 
-    fn fail(&mut self, failure: &Failure) {
+    pub(super) fn fail(&mut self, failure: &Failure) {
         self.reason = failure.reason;
         self.disposition = failure.disposition;
         self.class.clone_from(&failure.class);

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::time::SystemTime;
 
 use crate::dead_letter::{
-    EventRecord, Filter, HistoryEntry, HistorySize, LetterRow, LetterState, Payload, Redactor, Revision,
+    DeadLetter, EventRecord, Filter, HistoryEntry, HistorySize, LetterRow, LetterState, Payload, Redactor, Revision,
     RevisionSource, fingerprint, sha256::sha256, whole_millis,
 };
 use crate::id::Id;
@@ -29,6 +29,12 @@ impl ParkingRecord {
     /// A parking; for stores.
     pub fn new(park_id: Id, reason: StopReason, attempts: u32, failed_at: SystemTime) -> Self {
         Self { park_id, reason, attempts, failed_at: whole_millis(failed_at) }
+    }
+
+    /// Whether it is what somebody made of a process that was taken for dead, and this letter is what its call says itself:
+    /// see [`LetterRow::failed_late`].
+    pub fn is_guess_of(&self, letter: &DeadLetter) -> bool {
+        self.park_id == letter.park_id && self.reason == StopReason::Crashed && letter.reason != StopReason::Crashed
     }
 }
 

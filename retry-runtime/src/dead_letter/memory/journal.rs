@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use super::{MemoryStore, Owned, State, later};
+use super::{MemoryStore, Owned, State, later, parker};
 use crate::dead_letter::{
-    Actor, BoxFuture, DeadLetter, JobEnd, JobJournal, JournalCounts, LetterRow, OWNER_LEASE, Struck, crashed,
+    Actor, BoxFuture, DeadLetter, HistoryEntry, JobEnd, JobJournal, JournalCounts, LetterRow, OWNER_LEASE,
+    ParkingRecord, Struck, crashed,
 };
 use crate::error::StoreError;
 use crate::id::Id;
@@ -60,6 +61,20 @@ impl State {
             rows.extend(self.letter(&letter_id).ok().map(|stored| stored.row.clone()));
         }
         rows
+    }
+
+    /// A parking that is known says nothing new, unless it was made of a process that was taken for dead.
+    pub(super) fn failed_late(&mut self, letter: DeadLetter, letter_id: &str, now: SystemTime) {
+        let Ok(stored) = self.letter(letter_id) else { return };
+        let known = stored.known(&letter.payload);
+        let Some(guess) = stored.parkings.iter_mut().find(|parking| parking.is_guess_of(&letter)) else { return };
+        let before = stored.row.state;
+        let step = stored.row.failed_late(&letter, guess, known, now);
+        *guess = ParkingRecord::new(letter.park_id, letter.reason, letter.attempts, letter.failed_at);
+        stored.record(letter.history.iter().map(|record| HistoryEntry::parked(letter.park_id, record)).collect());
+        stored.take_payload(step, letter.payload, now);
+        let row = stored.row.clone();
+        self.happened("late_failure", &row, Some(before), &parker(letter.reason), "", now);
     }
 
     pub(super) fn journalled(&self, now: SystemTime) -> JournalCounts {

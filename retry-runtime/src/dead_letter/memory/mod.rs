@@ -159,8 +159,9 @@ impl Stored {
 impl State {
     fn park(&mut self, letter: DeadLetter, now: SystemTime) -> String {
         self.unjournal(letter.park_id);
-        if let Some(letter_id) = self.parkings.get(&letter.park_id) {
-            return letter_id.clone();
+        if let Some(letter_id) = self.parkings.get(&letter.park_id).cloned() {
+            self.failed_late(letter, &letter_id, now);
+            return letter_id;
         }
         let park_id = letter.park_id;
         let parking = ParkingRecord::new(park_id, letter.reason, letter.attempts, letter.failed_at);

@@ -1,13 +1,16 @@
 //! The journal: jobs of processes that live, die, and come back.
 
 use std::cell::RefCell;
+use std::time::SystemTime;
 
 use super::support::{Check, LEASE, actor, answered, demand, done, letter, parked, same, seconds, start, usual_claim};
+use crate::attempt::AttemptRecord;
 use crate::dead_letter::{
-    DeadLetter, DeadLetterStore, Filter, JobEnd, JobJournal, JournalCounts, LetterRow, LetterState, ManualClock,
-    OWNER_LEASE, PageRequest, Payload, StoreClock, Struck,
+    DeadLetter, DeadLetterStore, Edit, EventQuery, Filter, Finish, JobEnd, JobJournal, JournalCounts, LetterRow,
+    LetterState, ManualClock, OWNER_LEASE, PageRequest, Payload, ReplayOutcome, StoreClock, Struck,
 };
 use crate::stop::StopReason;
+use crate::verdict::Disposition;
 
 /// Two processes over the same letters.
 pub(super) struct TwoProcesses<S> {
@@ -43,7 +46,10 @@ pub(super) fn checks<S: JobJournal + DeadLetterStore>() -> Vec<Check<TwoProcesse
         "D14" a_late_final_answer_discards_the_letter,
         "D14" a_late_success_leaves_a_replay_alone,
         "D14" a_late_success_leaves_other_failures_alone,
-        "D1" a_late_letter_counts_once,
+        "D14" a_late_failure_takes_the_place_of_the_crash,
+        "D3" a_late_failure_beside_another_shows_the_newest,
+        "D14" a_late_failure_undoes_nothing,
+        "D14" a_late_failure_leaves_an_edit,
         "D20" a_crash_adds_an_attempt_to_the_letter_there_is,
         "D14" what_is_not_there_is_nothing,
         "D5" verbs_take_effect_in_their_order,
@@ -223,12 +229,96 @@ fn a_late_success_leaves_other_failures_alone<S: JobJournal + DeadLetterStore>(
     same("state", bench.only()?.state, LetterState::Parked)
 }
 
-fn a_late_letter_counts_once<S: JobJournal + DeadLetterStore>(bench: &TwoProcesses<S>) -> Result<(), String> {
+/// What the living process says itself: a permanent failure with a hint, of two attempts.
+fn late_failure(job: &DeadLetter, failed_at: SystemTime) -> DeadLetter {
+    let mut late = job.clone();
+    (late.reason, late.disposition) = (StopReason::Permanent, Disposition::Permanent);
+    (late.class, late.code) = (Some("forbidden".to_owned()), Some(403));
+    late.error_message = "403 the account is closed".to_owned();
+    late.failed_at = failed_at;
+    late.not_before = Some(failed_at + seconds(86_400));
+    late.attempts = 2;
+    late.history = (1..=2).map(|n| AttemptRecord::new(n, failed_at, LEASE, "forbidden", Some(403), "403")).collect();
+    late
+}
+
+fn a_late_failure_takes_the_place_of_the_crash<S: JobJournal + DeadLetterStore>(
+    bench: &TwoProcesses<S>,
+) -> Result<(), String> {
+    let job = bench.enter("a")?;
+    // out of the spill it comes home late: it failed before it was taken for dead
+    let late = late_failure(&job, bench.time.now() + seconds(1));
+    bench.until_dead(TwoProcesses::reap)?;
+    for _ in 0..2 {
+        bench.first(|first| parked(first.submit(late.clone())))?;
+        let row = bench.only()?;
+        same("counted", (row.parkings, row.attempts, row.crashes), (1, 2, 0))?;
+        same("reason and class", (row.reason, row.error_class.as_str()), (StopReason::Permanent, "permanent:403"))?;
+        same("message", row.error_message.as_str(), "403 the account is closed")?;
+        same("seen", (row.state, row.last_seen), (LetterState::Parked, late.failed_at))?;
+        same("hint", row.not_before, late.not_before)?;
+        let detail = done(bench.second.get(row.letter_id))?.ok_or("the letter is not there")?;
+        same("payload", (detail.row.payload_revision, detail.payload), (1, job.payload.clone()))?;
+        same("history, the crash included", detail.history.len(), 3)?;
+    }
+    let events = done(bench.second.events(EventQuery::default()))?.events;
+    let what = |name: &str| events.iter().filter(|event| event.what == name).count();
+    same("events", (what("parked"), what("late_failure")), (1, 1))?;
+    same("struck", bench.strike(&job, JobEnd::Succeeded)?, Struck::Nothing)
+}
+
+fn a_late_failure_beside_another_shows_the_newest<S: JobJournal + DeadLetterStore>(
+    bench: &TwoProcesses<S>,
+) -> Result<(), String> {
+    let job = bench.enter("a")?;
+    let late = late_failure(&job, bench.time.now() + seconds(1));
+    bench.until_dead(TwoProcesses::reap)?;
+    bench.time.advance(seconds(1));
+    parked(bench.second.submit(letter("a", bench.time.now())))?;
+    bench.first(|first| parked(first.submit(late.clone())))?;
+    let row = bench.only()?;
+    same("counted", (row.parkings, row.attempts), (2, 4))?;
+    same("newest", (row.reason, row.last_seen), (StopReason::Exhausted, bench.time.now()))?;
+    same("hint", row.not_before, late.not_before)
+}
+
+fn a_late_failure_undoes_nothing<S: JobJournal + DeadLetterStore>(bench: &TwoProcesses<S>) -> Result<(), String> {
+    let job = bench.enter("a")?;
+    let mut request = usual_claim();
+    request.lease = LEASE * 9;
+    let claimed = bench.until_dead(|bench| done(bench.second.claim(request.clone(), actor())))?;
+    let late = late_failure(&job, bench.time.now());
+    // while a replay has it: the replay's word is the last one
+    bench.first(|first| parked(first.submit(late.clone())))?;
+    let row = bench.only()?;
+    same("state", (row.state, row.failed_again), (LetterState::Replaying, false))?;
+    same("class", row.error_class.as_str(), "permanent:403")?;
+    for claimed in claimed {
+        let result = Finish::new(claimed.row.letter_id, claimed.row.fence, ReplayOutcome::Recovered);
+        done(bench.second.finish(result, actor()))?;
+    }
+    same("state", bench.only()?.state, LetterState::Recovered)?;
+    // and where it was closed by hand
+    let job = bench.enter("b")?;
+    for row in bench.until_dead(TwoProcesses::reap)? {
+        done(bench.second.discard(row.letter_id, actor()))?;
+    }
+    bench.first(|first| parked(first.submit(late_failure(&job, bench.time.now()))))?;
+    let rows = bench.rows()?;
+    let row = rows.iter().find(|row| row.job_id == "b").ok_or("no letter of b")?;
+    same("state and hint", (row.state, row.not_before), (LetterState::Discarded, None))?;
+    same("attempts", (row.parkings, row.attempts), (1, 2))
+}
+
+fn a_late_failure_leaves_an_edit<S: JobJournal + DeadLetterStore>(bench: &TwoProcesses<S>) -> Result<(), String> {
     let job = bench.enter("a")?;
     bench.until_dead(TwoProcesses::reap)?;
-    bench.first(|first| parked(first.submit(job)))?;
     let row = bench.only()?;
-    same("counted", (row.parkings, row.attempts), (1, 1))
+    done(bench.second.edit(Edit::new(&row.letter_id, row.payload_revision, "{\"mended\":1}"), actor()))?;
+    bench.first(|first| parked(first.submit(late_failure(&job, bench.time.now()))))?;
+    let detail = done(bench.second.get(row.letter_id))?.ok_or("the letter is not there")?;
+    same("payload", detail.payload, Payload::Json("{\"mended\":1}".to_owned()))?;
+    same("class", detail.row.error_class.as_str(), "permanent:403")
 }
 
 fn a_crash_adds_an_attempt_to_the_letter_there_is<S: JobJournal + DeadLetterStore>(
