@@ -183,13 +183,19 @@ async fn a_letter_that_is_not_parked() {
             Reply::ready(Parking::Lost { because: full() })
         }
     }
-    #[retry(name = "full", dead_letter(sink = Full))]
+    #[retry(name = "full", dead_letter(sink = Full, job_id = "job 7"))]
     async fn f() -> Result<(), No> {
         Err(No)
     }
     listen();
     assert_eq!(f().await, Err(No));
-    assert!(only("park_failed", "full").message.contains("no space left"));
+    // said once, as what it is, with its letter and its job
+    let lost = only("lost", "full");
+    for part in ["no space left", "LOST letter ", " job job 7 ", "error class permanent"] {
+        assert!(lost.message.contains(part), "{lost}");
+    }
+    assert_eq!(lost.level, Level::Error);
+    assert!(heard("park_failed", "full").is_empty());
 }
 
 // 12.2: said once for each observer, however often it panics

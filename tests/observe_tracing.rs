@@ -235,7 +235,7 @@ fn levels_say_how_bad_it_is() {
     assert_eq!(gone[2], event(Level::INFO, "gave_up"));
     let lost = levels(&|| assert!(fetch(&Nowhere, "").is_err()));
     // a notice says it as well, before the event does
-    assert_eq!(lost[6..], [(Level::WARN, None), event(Level::ERROR, "park_failed")]);
+    assert_eq!(lost[6..], [(Level::ERROR, None), event(Level::ERROR, "park_failed")]);
 }
 
 #[test]

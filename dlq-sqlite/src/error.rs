@@ -21,9 +21,14 @@ pub enum OpenError {
         .0.display()
     )]
     NoFile(PathBuf),
-    /// The file is no SQLite database. Where a store may be [made](crate::SqliteOptions::create) it is set aside instead.
+    /// The file is no SQLite database. Where a store may be [made](crate::SqliteOptions::create), and one was here before, it
+    /// is set aside instead.
     #[error("`{}` is not a SQLite database", .0.display())]
     NotADatabase(PathBuf),
+    /// There is a file that never was a SQLite database, and no store was ever opened there: somebody else's, which is left as
+    /// it is.
+    #[error("`{}` is not a SQLite database, and was none before: it is left as it is; a store needs a file of its own", .0.display())]
+    OtherFile(PathBuf),
     /// The file can be read and its log cannot: SQLite wants to make the `-shm` file that goes with it.
     #[error(
         "cannot read `{}` as this user: a SQLite file with a write-ahead log needs a directory that may be written, or \
@@ -136,7 +141,9 @@ impl OpenError {
     pub fn kind(&self) -> StoreErrorKind {
         match self {
             Self::Store(error) => error.kind(),
-            Self::NoFile(_) | Self::Foreign { .. } | Self::NetworkFileSystem { .. } => StoreErrorKind::Invalid,
+            Self::NoFile(_) | Self::OtherFile(_) | Self::Foreign { .. } | Self::NetworkFileSystem { .. } => {
+                StoreErrorKind::Invalid
+            }
             Self::NotADatabase(_) => StoreErrorKind::Corrupt,
             Self::UnwritableDirectory { source, .. } => source.kind(),
             Self::TooNew { .. } => StoreErrorKind::ReadOnly,

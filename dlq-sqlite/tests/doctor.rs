@@ -122,6 +122,7 @@ fn an_examination_leaves_no_row() {
 #[test]
 fn a_file_that_was_set_aside_is_found() {
     let bench = Bench::new();
+    drop(bench.open());
     std::fs::write(&bench.path, "no database at all".repeat(1_000)).unwrap();
     let store = bench.open();
     let found = assert_found(&store, QUICK, Severity::Error, "set_aside");

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use dlq_sqlite::SqliteStore;
 use retry_runtime::dead_letter::{
-    Actor, ClaimRequest, DeadLetter, DeadLetterSink, DeadLetterStore, Edit, EraseRequest, Failure, Filter, Finish,
-    Parking, Payload, ReplayOutcome, Spill, StoreAdmin,
+    Actor, BulkOperations, ClaimRequest, DeadLetter, DeadLetterSink, DeadLetterStore, Edit, EraseRequest, Failure,
+    FailureGroups, Filter, Finish, OperationRequest, PageRequest, Parking, Payload, ReplayOutcome, Spill, StoreAdmin,
+    Verb,
 };
 use retry_runtime::ledger::{AttemptLedger, LedgerKey};
 use support::{letter, wait};
@@ -145,4 +146,48 @@ fn what_cannot_be_erased_is_told() {
     assert_eq!((report.letters, report.spill_lines, report.left.len()), (0, 1, 0), "{:?}", report.left);
     store.close(Duration::from_secs(10));
     assert_eq!(found(directory.path(), MARK), Vec::<PathBuf>::new());
+}
+
+// E84: what people and operations have written; the key in any spelling JSON gives it
+#[test]
+fn what_names_a_job_is_removed_or_told() {
+    for key in ["cust-4711", "say \"bob\"", "C:\\docs\\bob.pdf"] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("jobs.db");
+        let store = SqliteStore::options(&path).reserve(false).open().unwrap();
+        assert!(wait(store.submit(letter(key))).is_kept());
+        let ann = || Actor::new("ann", format!("ticket 9: {key} complains"));
+        let start = |filter: Filter| block_on(store.start(OperationRequest::new(Verb::Replay, filter), ann())).unwrap();
+        start(Filter::parked());
+        let mut filter = Filter::parked();
+        filter.job_ids = vec![key.to_owned()];
+        let named = start(filter);
+        let row = block_on(store.list(Filter::all(), PageRequest::default())).unwrap().rows.remove(0);
+        block_on(store.note(row.fingerprint, format!("seen with {key}"), ann())).unwrap();
+        let report = block_on(store.erase(EraseRequest::job(key), actor())).unwrap();
+        let [left] = report.left.as_slice() else { panic!("{report}") };
+        assert!(left.contains(&named.id), "{left}");
+        let told = block_on(store.operation(named.id)).unwrap().unwrap();
+        assert_eq!(told.actor.reason, "ticket 9: [erased] complains");
+        store.close(Duration::from_secs(30));
+        drop(store);
+        let file = rusqlite::Connection::open(&path).unwrap();
+        for (table, column) in [
+            ("event", "actor"),
+            ("event", "reason"),
+            ("event", "detail"),
+            ("op", "reason"),
+            ("op", "actor"),
+            ("op", "note"),
+            ("group_note", "note"),
+            ("group_note", "actor"),
+        ] {
+            let sql = format!("SELECT count(*) FROM {table} WHERE instr({column}, ?1) > 0");
+            assert_eq!(
+                file.query_row(&sql, [key], |row| row.get::<_, i64>(0)).unwrap(),
+                0,
+                "{key} in {table}.{column}"
+            );
+        }
+    }
 }

@@ -186,11 +186,38 @@ fn a_file_that_is_no_database_is_said_to_be_none() {
     }
 }
 
+// D7: what never was a store is no corrupt one: a mistyped path costs nobody a file
+#[test]
+fn a_file_of_somebody_else_is_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("notes.txt");
+    for text in ["hello", &"no database at all\n".repeat(1_000), &"x".repeat(8_192)] {
+        std::fs::write(&path, text).unwrap();
+        for _ in 0..2 {
+            let error = SqliteStore::options(&path).reserve(false).open().err().unwrap();
+            assert!(matches!(error, OpenError::OtherFile(_)), "{error}");
+            assert!(error.to_string().contains("notes.txt"), "{error}");
+            assert_eq!(error.kind(), StoreErrorKind::Invalid);
+        }
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left beside it");
+    }
+    // what damage makes of a store is another matter, with or without its lock file
+    for zeros in [0, 4_096, 40_960] {
+        std::fs::write(&path, vec![0; zeros]).unwrap();
+        drop(SqliteStore::options(&path).reserve(false).open().unwrap());
+        for entry in std::fs::read_dir(directory.path()).unwrap() {
+            std::fs::remove_file(entry.unwrap().path()).unwrap();
+        }
+    }
+}
+
 // D7: what was set aside is said until it is salvaged
 #[test]
 fn the_summary_counts_files_that_were_set_aside() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("jobs.db");
+    drop(SqliteStore::options(&path).reserve(false).open().unwrap());
     std::fs::write(&path, "no database at all".repeat(1_000)).unwrap();
     let store = SqliteStore::options(&path).reserve(false).open().unwrap();
     let summary = block(store.summary()).unwrap();

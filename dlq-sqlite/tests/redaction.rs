@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime};
 use dlq_sqlite::SqliteStore;
 use retry_runtime::StopReason;
 use retry_runtime::dead_letter::{
-    Actor, DeadLetter, DeadLetterSink, DeadLetterStore, Edit, Filter, Order, PageRequest, Parking, Payload, Redactor,
-    ReplayError, Replayer,
+    Actor, DeadLetter, DeadLetterSink, DeadLetterStore, Edit, Exporter, Filter, Importer, Order, PageRequest, Parking,
+    Payload, Redactor, ReplayError, Replayer,
 };
 
 const SECRET: &str = "hunter2x9";
@@ -117,4 +117,38 @@ async fn the_defaults_are_the_user_s_to_change() {
     // Stored as it is, and not shown so.
     let shown = format!("{:?}", Redactor::standard().payload(&detail.payload));
     assert!(!shown.contains(SECRET), "{shown}");
+}
+
+// D9: what is imported comes in by the same door, payloads too; and a second time it is known
+#[tokio::test]
+async fn an_imported_letter_is_taken_in_by_the_rules_of_who_takes_it_in() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let options = |path: &Path| SqliteStore::options(path.join("jobs.db")).reserve(false);
+    let careless = options(elsewhere.path()).redact_errors(Redactor::none()).open().unwrap();
+    assert!(matches!(park(&careless, letter("a")), Parking::Parked { .. }));
+    let mut exporter = Exporter::new(&careless, Filter::all());
+    let mut lines = String::new();
+    while let Some(some) = exporter.next().await.unwrap() {
+        lines.push_str(&some);
+    }
+    assert!(lines.contains(SECRET));
+    let here = tempfile::tempdir().unwrap();
+    let store = options(here.path()).redact_payloads(Redactor::standard()).open().unwrap();
+    for (new, known) in [(1, 0), (0, 1)] {
+        let report = Importer::new(&store, Actor::new("ann", "moved")).read(lines.as_bytes()).await.unwrap();
+        assert_eq!((report.new, report.known, report.refused.len()), (new, known, 0), "{report}");
+    }
+    // parked here too, it is the same payload
+    park(&store, letter("a"));
+    let page = store.list(Filter::all(), PageRequest::default()).await.unwrap();
+    let [row] = page.rows.as_slice() else { panic!("{page:?}") };
+    assert!(row.payload_altered);
+    assert_eq!((row.payload_revision, row.parkings), (1, 2));
+    let detail = store.get(row.letter_id.clone()).await.unwrap().unwrap();
+    let payload = "{\"password\":\"[redacted]\",\"n\":1}";
+    assert_eq!(detail.payload, Payload::Json(payload.to_owned()));
+    assert_eq!(row.payload_size, Some(payload.len() as u64));
+    store.close(Duration::from_secs(10));
+    drop(store);
+    assert_eq!(leaks(here.path()), Vec::<String>::new());
 }

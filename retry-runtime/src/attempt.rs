@@ -27,7 +27,9 @@ pub struct AttemptRecord {
 }
 
 impl AttemptRecord {
-    /// A record without a wait; the message is cut to [`MAX_MESSAGE`].
+    /// A record without a wait; the message is cut to [`MAX_MESSAGE`]. One that is too long loses what
+    /// [`Redactor::standard`](crate::dead_letter::Redactor::standard) takes for secrets before it is cut: behind the cut nobody
+    /// would know them.
     pub fn new(
         attempt: u32,
         at: SystemTime,
@@ -36,15 +38,7 @@ impl AttemptRecord {
         code: Option<i64>,
         message: &str,
     ) -> Self {
-        Self {
-            attempt,
-            at,
-            took,
-            class: class.into(),
-            code,
-            message: cut_middle(message, MAX_MESSAGE).into_owned(),
-            wait: None,
-        }
+        Self { attempt, at, took, class: class.into(), code, message: message_within(message), wait: None }
     }
 }
 
@@ -64,6 +58,47 @@ pub fn cut_middle(text: &str, max: usize) -> Cow<'_, str> {
     let head = text.get(..floor_boundary(text, room.div_ceil(2))).unwrap_or_default();
     let tail = text.get(ceil_boundary(text, text.len() - room / 2)..).unwrap_or_default();
     Cow::Owned(format!("{head}{mark}{tail}"))
+}
+
+/// No rule looks at more of a message that is too long to be kept.
+const MAX_LOOKED_AT: usize = 64 << 10;
+
+/// A message as a record has it, at most [`MAX_MESSAGE`] bytes. No store has looked at it yet, and a secret whose key is cut
+/// out is one that nobody finds: it is redacted before it is cut. Of what is longer than that can be quick, the end goes.
+pub(crate) fn message_within(text: &str) -> String {
+    if text.len() <= MAX_MESSAGE {
+        return text.to_owned();
+    }
+    let near = text.get(..floor_boundary(text, MAX_LOOKED_AT)).unwrap_or_default();
+    let mut clean = crate::dead_letter::Redactor::standard().text(near).into_owned();
+    if near.len() < text.len() {
+        clean.push_str(&end_mark(text.len() - near.len()));
+    }
+    cut_middle(&clean, MAX_MESSAGE).into_owned()
+}
+
+fn end_mark(bytes: usize) -> String {
+    format!(" ...[{bytes} bytes cut]...")
+}
+
+/// Cuts a text's end, to at most `max` bytes, and says how much is gone.
+pub(crate) fn cut_end(text: &str, max: usize) -> Cow<'_, str> {
+    if text.len() <= max {
+        return Cow::Borrowed(text);
+    }
+    let room = max.saturating_sub(end_mark(text.len()).len());
+    let head = text.get(..floor_boundary(text, room)).unwrap_or_default();
+    Cow::Owned(format!("{head}{}", end_mark(text.len() - head.len())))
+}
+
+/// The text up to the first place where something was cut out of its middle, the mark included.
+pub(crate) fn before_cut(text: &str) -> Option<&str> {
+    let marks = text.match_indices(" ...[").find_map(|(at, begin)| {
+        let behind = text.get(at + begin.len()..)?.trim_start_matches(|c: char| c.is_ascii_digit());
+        let tail = behind.strip_prefix(" bytes cut]...")?;
+        Some(text.len() - tail.len())
+    })?;
+    text.get(..marks).filter(|head| head.len() < text.len())
 }
 
 pub(crate) fn floor_boundary(text: &str, at: usize) -> usize {
@@ -89,6 +124,30 @@ mod tests {
         let cut = cut_middle(&text, MAX_MESSAGE);
         assert!(cut.len() <= MAX_MESSAGE);
         assert!(cut.starts_with("aaa") && cut.ends_with("zzz") && cut.contains("bytes cut"));
+    }
+
+    // D9: cut behind its key, a secret would be one no more
+    #[test]
+    fn no_secret_is_behind_a_cut() {
+        for (before, after) in [(1_100, 0), (0, 3_000), (1_100, 3_000), (70_000, 0), (65_500, 100)] {
+            let secret = "qwfpgjluyarstdhneiozxcvbkm".repeat(77);
+            let text = format!("{}authorization: Bearer {secret}, {}", "x ".repeat(before / 2), "y".repeat(after));
+            let record = AttemptRecord::new(1, SystemTime::UNIX_EPOCH, Duration::ZERO, "x", None, &text);
+            assert!(record.message.len() <= MAX_MESSAGE);
+            assert!(!record.message.contains("qwfpgjluy") && !record.message.contains("dhneioz"));
+        }
+    }
+
+    #[test]
+    fn what_is_behind_a_cut_can_go() {
+        let text = "a".repeat(5_000);
+        let cut = cut_middle(&text, MAX_MESSAGE);
+        let head = before_cut(&cut).unwrap_or_default();
+        assert!(head.starts_with("aaa") && head.ends_with(" bytes cut]...") && head.len() < 1_100, "{head}");
+        assert_eq!(before_cut(head), None);
+        let end = cut_end(&text, MAX_MESSAGE);
+        assert!(end.len() <= MAX_MESSAGE && end.ends_with(" bytes cut]..."));
+        assert_eq!(before_cut(&end), None);
     }
 
     #[test]

@@ -37,12 +37,14 @@ pub struct StoreError {
     kind: StoreErrorKind,
     message: String,
     source: Option<Arc<dyn Error + Send + Sync>>,
+    /// The loss it is the cause of was said aloud.
+    said: bool,
 }
 
 impl StoreError {
     /// An error of a kind, with a message that names the place and what was tried.
     pub fn new(kind: StoreErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), source: None }
+        Self { kind, message: message.into(), source: None, said: false }
     }
 
     /// Adds the cause.
@@ -55,6 +57,16 @@ impl StoreError {
     /// What kind of failure it is.
     pub const fn kind(&self) -> StoreErrorKind {
         self.kind
+    }
+
+    /// Marks it as the cause of a loss that was said aloud.
+    pub(crate) fn said(mut self) -> Self {
+        self.said = true;
+        self
+    }
+
+    pub(crate) const fn is_said(&self) -> bool {
+        self.said
     }
 }
 

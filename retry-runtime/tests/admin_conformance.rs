@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use retry_runtime::dead_letter::{
-    Actor, BoxFuture, ClaimRequest, DeadLetterStore, DueReport, EraseReport, EraseRequest, ExportPage, ExportRequest,
-    Failure, Finish, Imported, LetterRecord, LetterState, MemoryStore, PruneReport, PruneRequest, ReplayOutcome,
-    Retention, StoreAdmin,
+    Actor, BoxFuture, ClaimRequest, DeadLetter, DeadLetterSink, DeadLetterStore, DueReport, EraseReport, EraseRequest,
+    ExportPage, ExportRequest, Failure, Filter, Finish, Imported, LetterRecord, LetterState, MemoryStore, PruneReport,
+    PruneRequest, ReplayOutcome, Retention, StoreAdmin,
 };
 use retry_runtime::error::StoreError;
 use retry_runtime::id::Id;
@@ -167,4 +167,28 @@ fn each_planted_fault_is_caught() {
         });
         assert!(report.failures().any(|failed| failed.name == by), "{fault:?} was not caught by {by}\n{report}");
     }
+}
+
+// E84: an operation's own texts are cleaned, and what it needs is told
+#[tokio::test]
+async fn what_names_an_erased_job_in_memory_is_removed_or_told() {
+    use retry_runtime::dead_letter::{BulkOperations, FailureGroups, JobJournal, OperationRequest, Verb};
+    let store = MemoryStore::new();
+    let key = "say \"bob\"";
+    let mut letter = DeadLetter::new("fetch", retry_runtime::StopReason::Exhausted, std::time::SystemTime::now());
+    letter.job_id = Some(key.to_owned());
+    assert!(store.submit(letter.clone()).await.is_kept());
+    letter.park_id = Id::new(letter.failed_at);
+    store.enter(letter).await.unwrap();
+    let ann = || Actor::new("ann", format!("ticket 9: {key} complains"));
+    let mut filter = Filter::parked();
+    filter.job_ids = vec![key.to_owned()];
+    let op = store.start(OperationRequest::new(Verb::Replay, filter), ann()).await.unwrap();
+    store.note("f".to_owned(), format!("seen with {key}"), ann()).await.unwrap();
+    let report = store.erase(EraseRequest::job(key), Actor::new("a", "b")).await.unwrap();
+    assert!(report.left.len() == 1 && report.left.iter().all(|left| left.contains(&op.id)), "{report}");
+    assert_eq!(report.journal_entries, 1);
+    assert_eq!(store.operation(op.id).await.unwrap().unwrap().actor.reason, "ticket 9: [erased] complains");
+    let notes = store.notes("f".to_owned()).await.unwrap();
+    assert!(notes.iter().all(|note| note.text == "seen with [erased]") && notes.len() == 1, "{notes:?}");
 }

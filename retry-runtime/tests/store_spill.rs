@@ -166,6 +166,40 @@ fn lines_of_a_later_version_are_left_alone() {
     assert_eq!(dir.spill().waiting().unwrap(), 1);
 }
 
+// D8: a version that was damaged is no later one, and keeps no other line from coming home
+#[test]
+fn a_damaged_version_is_a_bad_line() {
+    let dir = Dir::new();
+    let spill = dir.spill();
+    for job in ["a", "b", "c"] {
+        spill.append(&letter(job)).unwrap();
+    }
+    let path = spill.files().unwrap().remove(0);
+    drop(spill);
+    let text = fs::read_to_string(&path).unwrap();
+    let (first, rest) = text.split_once('\n').unwrap();
+    fs::write(&path, format!("{first}\n{}", rest.replacen("{\"v\":1", "{\"v\":3", 1))).unwrap();
+    let (letters, done) = collect(&dir.spill());
+    let jobs: Vec<_> = letters.iter().filter_map(|letter| letter.job_id.as_deref()).collect();
+    assert_eq!(jobs, ["a", "c"]);
+    assert_eq!((done.files, done.bad_lines, done.refused), (1, 1, 0));
+}
+
+// D8: many letters, one write and one sync; every line is one by itself
+#[test]
+fn letters_are_spilled_together() {
+    let dir = Dir::new();
+    let spill = dir.spill();
+    let sent: Vec<_> = (0..100).map(|n| letter(&n.to_string())).collect();
+    let path = spill.append_all(&sent.iter().collect::<Vec<_>>()).unwrap();
+    assert_eq!(spill.append(&letter("more")).unwrap(), path);
+    assert_eq!(spill.waiting().unwrap(), 101);
+    drop(spill);
+    let (letters, done) = collect(&dir.spill());
+    assert_eq!((letters.len(), done.bad_lines), (101, 0));
+    assert_eq!(letters.iter().take(100).collect::<Vec<_>>(), sent.iter().collect::<Vec<_>>());
+}
+
 // D8: other stores' files in the same directory are none of ours.
 #[test]
 fn files_of_other_stores_are_left_alone() {

@@ -38,17 +38,61 @@ pub(crate) fn erase(
     let ledger = "DELETE FROM ledger WHERE key = ?1 AND (?2 IS NULL OR scope = ?2)";
     report.ledger_entries += changed(c, ledger, params![job, kind])?;
     if !job.is_empty() {
-        // What happened to the store, and says the key.
-        let told = "DELETE FROM event WHERE seq IS NULL AND instr(coalesce(detail, ''), ?1) > 0";
-        report.events += changed(c, told, params![job])?;
-        let operations = names(c, "SELECT id FROM op WHERE instr(filter, ?1) > 0", params![job])?;
-        report.left.extend(operations.into_iter().map(|id| {
-            format!("bulk operation {id} names the job in its filter; it is needed to say what the operation did")
-        }));
+        report.events += clean_events(c, request)?;
+        for (table, key, columns) in TOLD {
+            for column in *columns {
+                clean(c, table, key, column, request)?;
+            }
+        }
+        let operations = c
+            .prepare("SELECT id, filter FROM op")?
+            .query_map([], |row| Ok((row.get::<_, String>(0)?, rows::text(row, 1)?)))?
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let naming = operations.into_iter().filter(|(_, filter)| request.is_in_filter(filter));
+        report.left.extend(naming.map(|(id, _)| request.left_in_operation(&id)));
     }
     let detail = format!("a job with SHA-256 {}: {} letters", request.hash(), report.letters);
     rows::event(tx, None, "erased", Some(actor), (None, None), &detail)?;
     Ok(files)
+}
+
+/// Where people, and this library, may have written a job's key: table, its key, columns.
+const TOLD: &[(&str, &str, &[&str])] = &[
+    ("event", "id", &["actor", "reason", "detail"]),
+    ("op", "id", &["actor", "reason", "note", "runner"]),
+    ("op_item", "op_id || ' ' || seq", &["detail"]),
+    ("group_note", "id", &["note", "actor"]),
+];
+
+/// Removes what happened to the store and names the job.
+fn clean_events(c: &Connection, request: &EraseRequest) -> rusqlite::Result<u64> {
+    let texts = "coalesce(actor, '') || char(10) || coalesce(reason, '') || char(10) || coalesce(detail, '')";
+    let told = c
+        .prepare(&format!("SELECT id, {texts} FROM event WHERE seq IS NULL AND instr({texts}, ?1) > 0"))?
+        .query_map([&request.job_id], |row| Ok((row.get::<_, i64>(0)?, rows::text(row, 1)?)))?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    let mut removed = 0;
+    for (id, _) in told.into_iter().filter(|(_, text)| request.is_named_in(text)) {
+        removed += changed(c, "DELETE FROM event WHERE id = ?1", params![id])?;
+    }
+    Ok(removed)
+}
+
+/// Takes the key out of a column.
+fn clean(c: &Connection, table: &str, key: &str, column: &str, request: &EraseRequest) -> rusqlite::Result<()> {
+    let naming = c
+        .prepare(&format!("SELECT {key}, {column} FROM {table} WHERE instr({column}, ?1) > 0"))?
+        .query_map([&request.job_id], |row| Ok((row.get::<_, rusqlite::types::Value>(0)?, rows::text(row, 1)?)))?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    let mut update = c.prepare(&format!("UPDATE {table} SET {column} = ?2 WHERE {key} = ?1"))?;
+    for (id, text) in naming {
+        let mut clean = text.clone();
+        request.remove_from(&mut clean);
+        if clean != text {
+            update.execute(params![id, clean])?;
+        }
+    }
+    Ok(())
 }
 
 fn names(c: &Connection, sql: &str, of: &[&dyn rusqlite::ToSql]) -> rusqlite::Result<Vec<String>> {

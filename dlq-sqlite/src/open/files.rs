@@ -225,6 +225,24 @@ pub(crate) fn has_orphan_log(path: &Path) -> bool {
     is_gone && std::fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0)
 }
 
+/// A file that never was a store, nor a database: a mistyped path, say. Where a store was opened before, its lock file or its log
+/// is there, and a file without SQLite's header is a store that was damaged. (It may be read here: without a lock file nobody
+/// has a store open on it.)
+pub(crate) fn is_of_somebody_else(path: &Path) -> bool {
+    let was_opened = [".lock", "-wal", "-journal"].iter().any(|suffix| beside(path, suffix).exists());
+    !was_opened && std::fs::metadata(path).is_ok_and(|file| file.is_file()) && !may_be_pages(path).unwrap_or(true)
+}
+
+/// Whether a file can be a database, or what damage has made of one: SQLite's header, or whole pages, which are never without
+/// zeros; or nothing at all.
+fn may_be_pages(path: &Path) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let mut first = Vec::new();
+    io::Read::read_to_end(&mut io::Read::take(&mut file, 4096), &mut first)?;
+    Ok(length == 0 || first.starts_with(b"SQLite format 3\0") || (length % 512 == 0 && first.contains(&0)))
+}
+
 /// Renames the file and what belongs to it, all or none, so that SQLite opens the set-aside copy with its own log.
 /// Returns the new name of the main file.
 pub(crate) fn set_aside(path: &Path, stamp: &str) -> io::Result<PathBuf> {

@@ -81,6 +81,9 @@ pub(crate) fn writer_again(
     }
     if settings.access == Access::Create {
         files::create_directory(path)?;
+        if ours.is_none() && files::is_of_somebody_else(path) {
+            return Err(OpenError::OtherFile(path.clone()));
+        }
         lock.hold(path, settings.busy_limit)?;
         let aside = set_orphan_log_aside(settings, lock, stamp)?;
         files::create(path)?;

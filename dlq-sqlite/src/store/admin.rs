@@ -50,7 +50,8 @@ impl StoreAdmin for SqliteStore {
         Box::pin(async move {
             let shared = Arc::clone(&self.handle.shared);
             let prepare = move |records: Vec<LetterRecord>| -> Vec<_> {
-                records.into_iter().map(|record| Arriving::new(record, &shared.payloads)).collect()
+                let records = records.into_iter().map(|record| shared.intake.record(record));
+                records.map(|record| Arriving::new(record, &shared.payloads)).collect()
             };
             // Large payloads are on the disk before the transactions begin. All letters are handed over before the first is
             // waited for: they share one.

@@ -199,9 +199,7 @@ impl Worker {
         }
         self.note(outcome.broken.as_ref());
         self.say_crashed(outcome.broken.is_none());
-        for (command, result) in commands.into_iter().zip(outcome.each) {
-            self.answer(command, result);
-        }
+        self.answer_all(commands.into_iter().zip(outcome.each).collect());
     }
 
     /// What every change of this turn is made with.
@@ -305,8 +303,28 @@ impl Worker {
     }
 
     fn refuse(&mut self, commands: Vec<Command>, because: &StoreError) {
-        for command in commands {
-            self.answer(command, Err(again(because)));
+        self.answer_all(commands.into_iter().map(|command| (command, Err(again(because)))).collect());
+    }
+
+    /// Letters that could not be written go to the spill file together, with one sync for all of them.
+    fn answer_all(&mut self, commands: Vec<(Command, Result<(), StoreError>)>) {
+        let failed: Vec<_> = commands
+            .iter()
+            .filter_map(|(command, result)| match command {
+                Command::Park(pending) if result.is_err() => Some(&pending.letter),
+                _ => None,
+            })
+            .collect();
+        // Where they do not fit together, each is tried by itself.
+        let together = if failed.len() > 1 { self.shared.spill.append_all(&failed).ok() } else { None };
+        for (command, result) in commands {
+            match (command, result, &together) {
+                (Command::Park(pending), Err(because), Some(path)) => {
+                    pending.answer.send(Parking::Spilled { path: path.clone(), because });
+                    self.outage.import_again(self.now);
+                }
+                (command, result, _) => self.answer(command, result),
+            }
         }
     }
 

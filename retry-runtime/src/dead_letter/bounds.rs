@@ -35,7 +35,7 @@ pub fn name_within(name: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-fn cut(text: &mut String, max: usize) {
+pub(super) fn cut(text: &mut String, max: usize) {
     if text.len() > max {
         *text = cut_middle(text, max).into_owned();
     }

@@ -140,8 +140,8 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure with a reason, a disposition and a text; the text is cut to
-    /// [`MAX_MESSAGE`](crate::attempt::MAX_MESSAGE).
+    /// A failure with a reason, a disposition and a text; the text is cut as that of an
+    /// [`AttemptRecord`](crate::attempt::AttemptRecord::new).
     pub fn new(reason: StopReason, disposition: Disposition, message: &str) -> Self {
         Self {
             reason,
@@ -149,7 +149,7 @@ impl Failure {
             class: None,
             code: None,
             error_type: String::new(),
-            error_message: crate::attempt::cut_middle(message, crate::attempt::MAX_MESSAGE).into_owned(),
+            error_message: crate::attempt::message_within(message),
             not_before: None,
         }
     }
@@ -224,12 +224,14 @@ pub struct Finish {
     pub attempts: u32,
     /// The replay's failed attempts.
     pub history: Vec<AttemptRecord>,
+    /// How long its handler ran; zero where nobody measured.
+    pub took: Duration,
 }
 
 impl Finish {
     /// A result of one body run.
     pub fn new(letter_id: impl Into<String>, fence: u64, outcome: ReplayOutcome) -> Self {
-        Self { letter_id: letter_id.into(), fence, outcome, attempts: 1, history: Vec::new() }
+        Self { letter_id: letter_id.into(), fence, outcome, attempts: 1, history: Vec::new(), took: Duration::ZERO }
     }
 }
 

@@ -1,7 +1,11 @@
 //! The door of a store: everything that is stored goes through here, and nothing is changed later.
 
-use crate::attempt::AttemptRecord;
-use crate::dead_letter::{DeadLetter, Failure, Finish, Payload, Redactor, ReplayOutcome};
+use std::borrow::Cow;
+
+use super::bounds::cut;
+use super::sha256::sha256;
+use crate::attempt::{AttemptRecord, MAX_MESSAGE, before_cut, cut_end};
+use crate::dead_letter::{DeadLetter, Failure, Finish, LetterRecord, Payload, Redactor, ReplayOutcome, fingerprint};
 
 /// What a store does to every letter and every result before anything is written - rows, attempts, spill lines: secrets are
 /// taken out, then texts are [bounded](DeadLetter::bounded).
@@ -10,6 +14,9 @@ use crate::dead_letter::{DeadLetter, Failure, Finish, Payload, Redactor, ReplayO
 /// letter whose payload a rule of the user's did alter says so ([`DeadLetter::payload_altered`]), and is passed over by replays
 /// until it is edited, or forced. Fingerprints are made from what is stored, so the same failure is the same group whatever
 /// its secret.
+///
+/// A message that was too long for its record was cut before it came here, without the standard secrets. With keys of your
+/// own, what stands behind such a cut goes too, and what is too long here loses its end rather than its middle.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Intake {
@@ -63,9 +70,56 @@ impl Intake {
         }
     }
 
+    /// A letter out of an export as it is stored. Its payloads are redacted as if they were parked here, each revision of
+    /// them.
+    #[must_use]
+    pub fn record(&self, mut record: LetterRecord) -> LetterRecord {
+        let row = &mut record.row;
+        let said = row.error_message.clone();
+        self.clean(&mut row.error_message);
+        cut(&mut row.error_message, MAX_MESSAGE);
+        if row.error_message != said {
+            row.fingerprint = fingerprint(&row.kind, row.class.as_deref(), &row.error_type, &row.error_message);
+        }
+        if let Some(why) = &mut row.payload_error {
+            self.clean(why);
+            cut(why, MAX_MESSAGE);
+        }
+        for entry in &mut record.history {
+            self.clean(&mut entry.message);
+            cut(&mut entry.message, MAX_MESSAGE);
+        }
+        if self.payloads.is_none() {
+            return record;
+        }
+        for revision in &mut record.revisions {
+            let stored = self.payloads.payload(&revision.payload);
+            if stored == revision.payload {
+                continue;
+            }
+            if let Payload::Json(json) = &stored {
+                (revision.size, revision.sha256) = (json.len() as u64, sha256(json.as_bytes()));
+            }
+            if revision.revision == row.payload_revision {
+                row.payload_altered = true;
+                row.payload_size = Some(revision.size);
+            }
+            revision.payload = stored;
+        }
+        record
+    }
+
     fn clean(&self, text: &mut String) {
-        if let std::borrow::Cow::Owned(clean) = self.errors.text(text) {
+        if let Cow::Owned(clean) = self.errors.text(text) {
             *text = clean;
+        }
+        if self.errors.has_own_keys() {
+            if let Some(head) = before_cut(text) {
+                *text = head.to_owned();
+            }
+            if let Cow::Owned(head) = cut_end(text, MAX_MESSAGE) {
+                *text = head;
+            }
         }
     }
 }

@@ -19,7 +19,16 @@ pub fn lose(letter: &DeadLetter, because: StoreError) -> Parking {
         // A listener may do what it likes with it; the line on stderr is for whoever collects that.
         notice.print();
     }
-    Parking::Lost { because }
+    Parking::Lost { because: because.said() }
+}
+
+/// What became of a letter, as a sink said it. A loss of which nobody has heard yet is said here: a sink of the user's own only
+/// answers with it.
+pub(crate) fn loss_is_said(letter: &DeadLetter, parking: Parking) -> Parking {
+    match parking {
+        Parking::Lost { because } if !because.is_said() => lose(letter, because),
+        other => other,
+    }
 }
 
 fn describe(letter: &DeadLetter, because: &StoreError) -> String {

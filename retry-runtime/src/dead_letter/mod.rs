@@ -37,7 +37,7 @@ mod store;
 mod summary;
 
 pub use admin::{
-    DueReport, EXPORT_PAGE_BYTES, EraseReport, EraseRequest, ExportPage, ExportRequest, Exporter, ImportReport,
+    DueReport, ERASED, EXPORT_PAGE_BYTES, EraseReport, EraseRequest, ExportPage, ExportRequest, Exporter, ImportReport,
     Imported, Importer, Joined, KindRetention, KnownLetter, LetterRecord, ParkingRecord, PruneReport, PruneRequest,
     Pruned, Retention, StoreAdmin,
 };
@@ -63,6 +63,7 @@ pub use history::{HistorySize, MAX_HISTORY_BYTES, MAX_HISTORY_ENTRIES, message_s
 pub use intake::Intake;
 pub use journal::{JobEnd, JobJournal, JournalCounts, OWNER_LEASE, Struck, crashed};
 pub use letter::{DeadLetter, Payload};
+pub(crate) use losses::loss_is_said;
 pub use losses::{give_back_losses, lose, lost, take_losses};
 pub use memory::MemoryStore;
 pub use operations::{

@@ -310,6 +310,7 @@ impl Finish {
         if let Some((outcome, failure)) = last {
             let mut entry = HistoryEntry::bare(self.fence, outcome, now, "");
             entry.attempt = self.attempts.max(1);
+            entry.took = self.took;
             if let Some(failure) = failure {
                 entry.class.clone_from(&failure.class);
                 entry.code = failure.code;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
+use super::notice::OneLine;
 use super::span::CallSpan;
 use crate::error::StoreError;
 use crate::stop::StopReason;
@@ -168,12 +169,22 @@ impl Event<'_> {
     }
 }
 
+/// One line: what comes from outside is escaped in it.
 impl fmt::Display for Event<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.operation)?;
-        let (attempt, of, class) = (self.attempt, Of(self.max_attempts), Failure(self));
-        let elapsed = Short(self.elapsed);
-        match self.what {
+        OneLine(Said(self)).fmt(f)
+    }
+}
+
+struct Said<'a>(&'a Event<'a>);
+
+impl fmt::Display for Said<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(event) = self;
+        write!(f, "{}: ", event.operation)?;
+        let (attempt, of, class) = (event.attempt, Of(event.max_attempts), Failure(event));
+        let elapsed = Short(event.elapsed);
+        match event.what {
             What::AttemptStarted => write!(f, "attempt {attempt}{of} started"),
             What::AttemptFailed { took } => write!(f, "attempt {attempt}{of} failed ({class}) after {}", Short(took)),
             What::RetryScheduled { delay } => {
@@ -190,18 +201,18 @@ impl fmt::Display for Event<'_> {
                 write!(f, "the fallback failed ({class}) in {elapsed}, after the first route ended ({reason})")
             }
             What::GivenUp { reason, .. } => {
-                let s = if self.max_attempts == Some(1) { "" } else { "s" };
+                let s = if event.max_attempts == Some(1) { "" } else { "s" };
                 write!(f, "gave up after {attempt}{of} attempt{s} in {elapsed} ({reason})")?;
-                if self.class.is_some() { write!(f, ": {class}") } else { Ok(()) }
+                if event.class.is_some() { write!(f, ": {class}") } else { Ok(()) }
             }
             What::Parked { reason, letter_id } => {
-                write!(f, "job {} parked ({reason}) as {letter_id}", Job(self.job_id))
+                write!(f, "job {} parked ({reason}) as {letter_id}", Job(event.job_id))
             }
             What::Spilled { reason, path, because } => {
-                write!(f, "job {} spilled ({reason}) to {}: {because}", Job(self.job_id), path.display())
+                write!(f, "job {} spilled ({reason}) to {}: {because}", Job(event.job_id), path.display())
             }
             What::ParkFailed { reason, because } => {
-                write!(f, "job {} LOST ({reason}): {because}", Job(self.job_id))
+                write!(f, "job {} LOST ({reason}): {because}", Job(event.job_id))
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Warnings and losses, said aloud.
 
 use std::fmt;
-use std::io::Write;
+use std::io::Write as _;
 use std::sync::OnceLock;
 
 use crate::panics::caught;
@@ -55,10 +55,11 @@ impl Notice {
 
     /// Writes it to stderr in one piece, so that lines of several threads stay whole. A closed stderr stops nobody.
     pub(crate) fn print(&self) {
-        let _unread = std::io::stderr().write_all(one_line(&self.to_string()).as_bytes());
+        let _unread = std::io::stderr().write_all(format!("{self}\n").as_bytes());
     }
 }
 
+/// One line: what comes from outside is escaped in it.
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let level = match self.level {
@@ -67,25 +68,40 @@ impl fmt::Display for Notice {
         };
         write!(f, "retry: {level} {}", self.name)?;
         if !self.operation.is_empty() {
-            write!(f, " [{}]", self.operation)?;
+            write!(f, " [{}]", OneLine(&self.operation))?;
         }
-        write!(f, ": {}", self.message)
+        write!(f, ": {}", OneLine(&self.message))
     }
 }
 
-/// One line, with its end. Job ids and error texts come from outside: a line break in one must not look like another notice,
+/// A text in one line. Job ids and error texts come from outside: a line break in one must not look like another notice,
 /// nor a control character reach a terminal.
-fn one_line(text: &str) -> String {
-    let mut line = String::with_capacity(text.len() + 1);
-    for character in text.chars() {
-        if character.is_control() {
-            line.extend(character.escape_default());
-        } else {
-            line.push(character);
-        }
+pub(crate) struct OneLine<T>(pub(crate) T);
+
+impl<T: fmt::Display> fmt::Display for OneLine<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::write(&mut Escaping(f), format_args!("{}", self.0))
     }
-    line.push('\n');
-    line
+}
+
+struct Escaping<'a, 'f>(&'a mut fmt::Formatter<'f>);
+
+impl fmt::Write for Escaping<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let mut copied = 0;
+        for (at, character) in text.char_indices().filter(|(_, character)| is_harmful(*character)) {
+            self.0.write_str(text.get(copied..at).unwrap_or_default())?;
+            write!(self.0, "{}", character.escape_default())?;
+            copied = at + character.len_utf8();
+        }
+        self.0.write_str(text.get(copied..).unwrap_or_default())
+    }
+}
+
+/// Ends a line, moves a terminal, or turns the direction of what is read.
+fn is_harmful(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 type Listener = Box<dyn Fn(&Notice) + Send + Sync>;
@@ -106,7 +122,7 @@ mod tests {
     #[test]
     fn a_notice_is_one_line() {
         let notice = Notice::error("lost", "fetch", "job a\nretry: error lost: another\u{1b}[2J\u{e9}");
-        let line = one_line(&notice.to_string());
-        assert_eq!(line, "retry: error lost [fetch]: job a\\nretry: error lost: another\\u{1b}[2J\u{e9}\n");
+        let line = notice.to_string();
+        assert_eq!(line, "retry: error lost [fetch]: job a\\nretry: error lost: another\\u{1b}[2J\u{e9}");
     }
 }

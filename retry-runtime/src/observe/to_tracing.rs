@@ -6,7 +6,7 @@ use tracing::Level;
 use tracing::field::Empty;
 
 use super::event::{Event, What};
-use super::notice::{self, Notice};
+use super::notice::{self, Notice, OneLine};
 use super::observer::Observer;
 use crate::stop::StopReason;
 
@@ -129,7 +129,7 @@ pub(super) fn notice(notice: &Notice) -> bool {
     macro_rules! say_notice {
         ($level:ident) => {{
             let wanted = tracing::event_enabled!(target: "retry_runtime", Level::$level);
-            tracing::event!(target: "retry_runtime", Level::$level, notice = name, operation, "{message}");
+            tracing::event!(target: "retry_runtime", Level::$level, notice = name, operation, "{}", OneLine(message));
             wanted
         }};
     }

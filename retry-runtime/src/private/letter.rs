@@ -10,7 +10,7 @@ use crate::__private::site::Site;
 use crate::__private::watch::{News, Watch};
 use crate::clock;
 use crate::context::RetryContext;
-use crate::dead_letter::{DeadLetter, DeadLetterSink, Parking, Payload, Ticket, hand_over, lose};
+use crate::dead_letter::{DeadLetter, DeadLetterSink, Parking, Payload, Ticket, hand_over, lose, loss_is_said};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::id::Id;
 use crate::observe::Notice;
@@ -107,13 +107,26 @@ fn named(letter: &DeadLetter) -> DeadLetter {
     }
 }
 
-/// Hands the letter over. A sink that panics has lost it, loudly, and the caller gets its own error all the same.
+/// Hands the letter over. A sink that panics has lost it, loudly, and the caller gets its own error all the same. So is
+/// every other loss said, once, also where the sink only answers with it.
 pub fn park<S: DeadLetterSink + ?Sized>(sink: &S, letter: DeadLetter) -> Ticket {
     let named = named(&letter);
-    catch_unwind(AssertUnwindSafe(|| hand_over(sink, letter))).unwrap_or_else(|panic| {
-        let message = format!("the sink panicked: {}", end_of_panic(panic));
-        Ticket::ready(lose(&named, StoreError::new(StoreErrorKind::Unknown, message)))
-    })
+    match catch_unwind(AssertUnwindSafe(|| hand_over(sink, letter))) {
+        Ok(ticket) => said_if_lost(named, ticket),
+        Err(panic) => {
+            let message = format!("the sink panicked: {}", end_of_panic(panic));
+            Ticket::ready(lose(&named, StoreError::new(StoreErrorKind::Unknown, message)))
+        }
+    }
+}
+
+fn said_if_lost(named: DeadLetter, ticket: Ticket) -> Ticket {
+    let (answer, told) = Ticket::pair(|| {
+        let because = StoreError::new(StoreErrorKind::Unknown, "the sink did not answer");
+        Parking::Lost { because: because.said() }
+    });
+    ticket.then(move |parking| answer.send(loss_is_said(&named, parking)));
+    told
 }
 
 /// What an awaited ticket said.
@@ -126,7 +139,8 @@ pub fn parked<W: Watch>(site: &Site, watch: &W, parking: Parking) -> Option<Park
 }
 
 pub(crate) fn say_if_failed(operation: &str, parking: &Parking) {
-    if !matches!(parking, Parking::Parked { .. } | Parking::Replaying) {
+    // A loss is said where it is known, with its letter and its job.
+    if matches!(parking, Parking::Spilled { .. }) {
         Notice::warning("park_failed", operation, parking.to_string()).say();
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::attempt::{MAX_MESSAGE, cut_middle};
+use crate::attempt::message_within;
 use crate::clock;
 use crate::context::RetryContext;
 use crate::engine::Stop;
@@ -264,7 +264,7 @@ impl<R: Recorder, W: Wanted> Recorder for Remember<R, W> {
     fn failed(&mut self, verdict: &Verdict, text: &str) {
         self.recorder.failed(verdict, text);
         if self.wanted.wanted() {
-            let message = cut_middle(text, MAX_MESSAGE).into_owned();
+            let message = message_within(text);
             self.last = Some(Box::new(LastFailure { class: verdict.class.to_owned(), code: verdict.code, message }));
         }
     }

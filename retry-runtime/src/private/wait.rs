@@ -11,7 +11,6 @@ use std::time::Duration;
 use tokio::task::coop::poll_proceed;
 
 use crate::__private::site::Site;
-#[cfg(feature = "tokio")]
 use crate::refused::Elapsed;
 
 /// Whether there is a default timer for async functions.

@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::dead_letter::{Actor, BoxFuture};
 use crate::error::StoreError;
 
-pub use erase::{EraseReport, EraseRequest};
+pub use erase::{ERASED, EraseReport, EraseRequest};
 pub use export::{Exporter, ImportReport, Importer};
 pub use record::{
     EXPORT_PAGE_BYTES, ExportPage, ExportRequest, Imported, Joined, KnownLetter, LetterRecord, ParkingRecord,

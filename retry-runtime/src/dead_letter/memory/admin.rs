@@ -56,10 +56,18 @@ impl State {
             }
         }
         let says_the_key = |event: &crate::dead_letter::EventRecord| {
-            event.letter_id.is_none() && !request.job_id.is_empty() && event.detail.contains(&request.job_id)
+            let texts = [event.actor.as_deref(), event.reason.as_deref(), Some(event.detail.as_str())];
+            texts.into_iter().flatten().any(|text| request.is_named_in(text))
         };
-        self.events.retain(|event| !says_the_key(event));
+        self.events.retain(|event| event.letter_id.is_some() || !says_the_key(event));
         report.events = events.saturating_sub(self.events.len()) as u64;
+        for event in self.events.iter_mut().filter(|event| says_the_key(event)) {
+            event.actor.iter_mut().chain(&mut event.reason).for_each(|text| request.remove_from(text));
+            request.remove_from(&mut event.detail);
+        }
+        self.arrived.forget_job(request);
+        report.left.extend(self.operations.forget_job(request));
+        report.journal_entries = self.forget_journalled(request);
         let entries = self.ledger.len();
         self.ledger
             .retain(|key, _| key.key != request.job_id || request.kind.as_ref().is_some_and(|kind| *kind != key.scope));
@@ -105,7 +113,7 @@ impl StoreAdmin for MemoryStore {
         later(move || {
             let now = self.clock.now();
             let mut state = self.lock();
-            Ok(records.into_iter().map(|record| state.import(record, &actor, now)).collect())
+            Ok(records.into_iter().map(|record| state.import(self.intake.record(record), &actor, now)).collect())
         })
     }
 

@@ -5,8 +5,8 @@ use std::time::SystemTime;
 
 use super::{MemoryStore, State, later};
 use crate::dead_letter::{
-    Actor, ArrivalKey, ArrivalSeries, Arrivals, BoxFuture, FailureGroup, FailureGroups, FirstGroups, GroupCounts,
-    GroupNote, GroupsPage, GroupsRequest, LetterRow, Trend,
+    Actor, ArrivalKey, ArrivalSeries, Arrivals, BoxFuture, EraseRequest, FailureGroup, FailureGroups, FirstGroups,
+    GroupCounts, GroupNote, GroupsPage, GroupsRequest, LetterRow, Trend,
 };
 use crate::error::StoreError;
 
@@ -24,6 +24,16 @@ impl Arrived {
         let hour = Trend::hour_of(now);
         *self.by_class.entry((hour, row.kind.clone(), row.error_class.clone())).or_default() += 1;
         *self.by_group.entry((row.fingerprint.clone(), hour)).or_default() += 1;
+    }
+}
+
+impl Arrived {
+    /// Takes a job's key out of what people wrote.
+    pub(super) fn forget_job(&mut self, request: &EraseRequest) {
+        for note in self.notes.values_mut().flatten() {
+            request.remove_from(&mut note.text);
+            request.remove_from(&mut note.actor);
+        }
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::SystemTime;
 
 use super::{MemoryStore, Owned, State, later, parker};
 use crate::dead_letter::{
-    Actor, BoxFuture, DeadLetter, HistoryEntry, JobEnd, JobJournal, JournalCounts, LetterRow, OWNER_LEASE,
-    ParkingRecord, Struck, crashed,
+    Actor, BoxFuture, DeadLetter, EraseRequest, HistoryEntry, JobEnd, JobJournal, JournalCounts, LetterRow,
+    OWNER_LEASE, ParkingRecord, Struck, crashed,
 };
 use crate::error::StoreError;
 use crate::id::Id;
@@ -61,6 +61,14 @@ impl State {
             rows.extend(self.letter(&letter_id).ok().map(|stored| stored.row.clone()));
         }
         rows
+    }
+
+    /// Removes the entries of a job; how many there were.
+    pub(super) fn forget_journalled(&mut self, request: &EraseRequest) -> u64 {
+        let jobs = self.journal.jobs.len();
+        let is_meant = |job: &DeadLetter| job.job_id.as_ref().is_some_and(|job_id| request.means(&job.kind, job_id));
+        self.journal.jobs.retain(|_, (_, job)| !is_meant(job));
+        jobs.saturating_sub(self.journal.jobs.len()) as u64
     }
 
     /// A parking that is known says nothing new, unless it was made of a process that was taken for dead.

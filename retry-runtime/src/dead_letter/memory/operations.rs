@@ -6,9 +6,9 @@ use std::time::{Duration, SystemTime};
 use super::{MemoryStore, State, later};
 use crate::dead_letter::operations::{self, MemberStep, PlanRow};
 use crate::dead_letter::{
-    Actor, BoxFuture, BulkOperations, ClaimRequest, Claimed, ItemOutcome, ItemPage, Leave, LetterRow, LetterState,
-    MemberClaim, Members, Next, Operation, OperationItem, OperationRequest, OperationStatus, OperationTicket, Plan,
-    Release, Steer, Verb,
+    Actor, BoxFuture, BulkOperations, ClaimRequest, Claimed, EraseRequest, ItemOutcome, ItemPage, Leave, LetterRow,
+    LetterState, MemberClaim, Members, Next, Operation, OperationItem, OperationRequest, OperationStatus,
+    OperationTicket, Plan, Release, Steer, Verb,
 };
 use crate::error::{StoreError, StoreErrorKind};
 use crate::id::Id;
@@ -55,6 +55,26 @@ fn unknown(op_id: &str) -> StoreError {
 impl Operations {
     fn of(&mut self, op_id: &str) -> Result<&mut Kept, StoreError> {
         self.all.get_mut(op_id).ok_or_else(|| unknown(op_id))
+    }
+
+    /// Takes a job's key out of what people wrote. Gives what is left of it.
+    pub(super) fn forget_job(&mut self, request: &EraseRequest) -> Vec<String> {
+        let mut left = Vec::new();
+        for Kept { operation, items, .. } in self.all.values_mut() {
+            request.remove_from(&mut operation.actor.name);
+            request.remove_from(&mut operation.actor.reason);
+            let details = items.values_mut().filter_map(|item| item.detail.as_mut());
+            operation
+                .note
+                .iter_mut()
+                .chain(&mut operation.runner)
+                .chain(details)
+                .for_each(|text| request.remove_from(text));
+            if request.is_in_filter(&operation.filter.to_json()) {
+                left.push(request.left_in_operation(&operation.id));
+            }
+        }
+        left
     }
 
     /// The letter is no longer replayed: where that was for an operation, its member has its outcome.

@@ -1,5 +1,6 @@
 //! An operation, and what it may do next.
 
+use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use super::ramp::{failing_too_often, next_stage, stage_total};
@@ -303,6 +304,17 @@ impl Operation {
     }
 }
 
+/// `paused: 40 recovered, 10 not due (10 not due: resume it when they can be replayed)`: how it stands, and why.
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.status, self.counts)?;
+        match &self.note {
+            Some(note) => write!(f, " ({note})"),
+            None => Ok(()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)] // tests fail by panicking
@@ -422,6 +434,8 @@ mod tests {
         op.run_out(UNIX_EPOCH);
         let note = "2 blocked, 1 not due: resume it when they can be replayed";
         assert_eq!((op.status, op.note.as_deref(), op.finished_at), (OperationStatus::Paused, Some(note), None));
+        let text = op.to_string();
+        assert!(text.starts_with("paused: ") && text.ends_with(&format!(" ({note})")), "{text}");
         let mut op = operation(OperationOptions::default(), 1);
         ends(&mut op, ItemOutcome::Edited, 1);
         op.run_out(UNIX_EPOCH);

@@ -6,6 +6,7 @@
 
 mod json;
 mod text;
+mod value;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -159,6 +160,11 @@ impl Redactor {
             }
         }
         Payload::Json(if value == before { json.into_owned() } else { value.to_string() })
+    }
+
+    /// Whether it has a key of the user's: what was cut before it came here may have had that key in the cut.
+    pub(crate) fn has_own_keys(&self) -> bool {
+        self.keys.iter().any(|key| !KEYS.contains(&key.as_str()))
     }
 
     fn is_key(&self, key: &str) -> bool {

@@ -20,7 +20,7 @@ fn secrets_go_in_every_form() {
         ("{\"secret\": {\"a\": [1, 2]}, \"n\": 1}", "{\"secret\": [redacted], \"n\": 1}"),
         ("Authorization: Bearer abc.def", "Authorization: [redacted]"),
         ("Authorization: Bearer abc.def, status: 500", "Authorization: [redacted], status: 500"),
-        ("authorization: Digest user=\"x\"\nstatus: 500", "authorization: [redacted]\"x\"\nstatus: 500"),
+        ("authorization: Digest user=\"x\"\nstatus: 500", "authorization: [redacted]\nstatus: 500"),
         ("Cookie: a=1; b=2\nHost: x", "Cookie: [redacted]\nHost: x"),
         ("sent with bearer eyJhbGciOiJI.eyJzdWIi.c2ln.", "sent with bearer [redacted]."),
         ("Basic dXNlcjpwYXNz rejected", "Basic [redacted] rejected"),
@@ -35,6 +35,47 @@ fn secrets_go_in_every_form() {
         ("config.password=hunter2", "config.password=[redacted]"),
         ("token: abc ...[77 bytes cut]... def ghi", "token: [redacted] ghi"),
         ("token: abc ...[7 bytes cut]... def ...[9 bytes cut]... ghi jkl", "token: [redacted] jkl"),
+    ];
+    for (before, after) in known {
+        assert_eq!(text(before), after);
+    }
+}
+
+// D9: as `{:?}` writes it, and what else wraps a value
+#[test]
+fn secrets_go_with_what_wraps_them() {
+    let known = [
+        ("Login { user: \"bob\", password: Some(\"hunter2\") }", "Login { user: \"bob\", password: [redacted] }"),
+        ("api_key: ApiKey(\"hunter2\"), n: 1", "api_key: [redacted], n: 1"),
+        ("token: Token { value: \"hun}ter2\" }, n: 1", "token: [redacted], n: 1"),
+        ("secret: Secret(hunter2)", "secret: [redacted]"),
+        ("secret: Some(Some(Secret(\"hun)ter2\")))", "secret: [redacted]"),
+        ("password: Cow::Borrowed(\"hunter2\")", "password: [redacted]"),
+        ("password: Ok(\"hunter2\"); next", "password: [redacted]; next"),
+        ("authorization: Some(\"Bearer hunter2abc\"), n: 1", "authorization: [redacted], n: 1"),
+        ("password: &\"hunter2\"", "password: &\"[redacted]\""),
+        ("password: b\"hun ter2\"", "password: b\"[redacted]\""),
+        ("password: r#\"hun\"ter2\"#", "password: r#\"[redacted]\"#"),
+        ("ApiKey(\"hunter2\") was refused", "ApiKey[redacted] was refused"),
+        ("Token { value: \"hunter2\" } was refused", "Token [redacted] was refused"),
+        ("{'token': {'a': '}hunter2'}, 'n': 1}", "{'token': [redacted], 'n': 1}"),
+        ("[(\"x-api-key\", \"hunter2\"), (\"n\", \"1\")]", "[(\"x-api-key\", \"[redacted]\"), (\"n\", \"1\")]"),
+        ("(\"authorization\", Some(\"Bearer hunter2\"))", "(\"authorization\", [redacted])"),
+        ("Bearer \"tok\" was refused", "Bearer \"[redacted]\" was refused"),
+        ("Bearer\nabc.def12", "Bearer\n[redacted]"),
+        ("password=ab&hunter2", "password=[redacted]"),
+        ("a=1&password=x&b=2", "a=1&password=[redacted]&b=2"),
+        ("password=ab'hunter2", "password=[redacted]"),
+        ("msg='password=ab', n=1", "msg='password=[redacted]', n=1"),
+        ("password='ab''hunter2'", "password='[redacted]'"),
+        ("password:\n  hunter2\nhost: x", "password:\n  [redacted]\nhost: x"),
+        ("token: |\n  hun\n  ter2\nhost: x", "token: |\n  [redacted]\nhost: x"),
+        ("\"token\":\n\"hunter2\"", "\"token\":\n\"[redacted]\""),
+        ("token: [\n\"hunter2\"]", "token: [redacted]"),
+        ("body password%3Dhunter2", "body password%3D[redacted]"),
+        ("<password>hun ter2</password>", "<password>[redacted]</password>"),
+        ("Authorization: Digest username=\"x\", response=\"hunter2\"", "Authorization: [redacted]"),
+        ("password: Some(\"hunter2", "password: [redacted]"),
     ];
     for (before, after) in known {
         assert_eq!(text(before), after);
@@ -62,6 +103,10 @@ fn ordinary_text_stays() {
         "no \"password\" given",
         "password=",
         "monkey=1 primary_key: 7",
+        "the fields (\"name\", \"password\", \"mail\") are missing",
+        "unexpected token { at line 3",
+        "password:\nLogin failed",
+        "token(3) of session(17)",
     ] {
         assert!(
             matches!(Redactor::standard().text(same), Cow::Borrowed(found) if found == same),
@@ -130,15 +175,50 @@ fn any_form() -> impl Strategy<Value = String> {
         "basic S",
         "Authorization: Bearer S",
         "http://h/p?key=S",
+        "http://h/p?a=1&K=S&n=1",
+        "K: b\"S\"",
+        "K: &'S'",
+        "K:\n    S\n",
+        "K: |\n    S\n    S",
+        "(\"K\", \"S\")",
+        "[\\\"K\\\", \\\"S\\\"]",
+        "K=ab&~S",
+        "K=ab'S",
+        "K: W",
+        "\"K\": W",
+        "(\"K\", W)",
+        "X { n: 1, K: W }",
     ]);
-    (key, form).prop_map(|(key, form)| form.replace('K', key))
+    (key, form, any_wrapper())
+        .prop_map(|(key, form, wrapper)| form.replace('S', "§").replace('W', &wrapper).replace('K', key))
+}
+
+/// A value as `{:?}` writes it, in so many types.
+fn any_wrapper() -> impl Strategy<Value = String> {
+    let wrappers = proptest::sample::select(vec![
+        "Some(W)",
+        "Ok(W)",
+        "Cow::Borrowed(W)",
+        "Pass(W)",
+        "Value { inner: W }",
+        "Value { n: 5, inner: W, m: \"x\" }",
+        "[W]",
+        "{\"a\": W}",
+        "(1, W)",
+        "&W",
+        "Some(\n    W,\n)",
+    ]);
+    let inmost = proptest::sample::select(vec!["\"§\"", "\"a b) §\"", "\"a\\\" } §\"", "b\"§\""]);
+    (proptest::collection::vec(wrappers, 0..4), inmost).prop_map(|(wrappers, inmost)| {
+        wrappers.iter().fold("W".to_owned(), |whole, wrapper| whole.replace('W', wrapper)).replace('W', inmost)
+    })
 }
 
 proptest! {
     // D9: never the secret, wherever it stands.
     #[test]
     fn no_secret_is_left(before in "[ -~é\n]{0,40}", form in any_form(), after in "[ -~é\n]{0,40}", secret in "[a-z][A-Z][0-9][A-Za-z0-9+/=._~-]{5,30}[a-z]") {
-        let whole = format!("{before} {} {after}", form.replace('S', &secret));
+        let whole = format!("{before} {} {after}", form.replace('§', &secret));
         prop_assume!(!before.contains(&secret) && !after.contains(&secret));
         let clean = text(&whole);
         prop_assert!(!clean.contains(&secret), "{whole}\n{clean}");

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::value::{self, Form, Found};
 use super::{REDACTED, Redactor};
 use crate::attempt::floor_boundary;
 
@@ -51,12 +52,13 @@ impl Walk<'_> {
         }
         let end = at + rest.find(|c| !is_word(c)).unwrap_or(rest.len());
         let word = self.text.get(at..end).unwrap_or_default();
-        let in_query = at > 0 && matches!(self.text.as_bytes().get(at - 1), Some(b'?' | b'&'));
+        let before = at.checked_sub(1).and_then(|at| self.text.as_bytes().get(at)).copied();
+        let in_query = matches!(before, Some(b'?' | b'&'));
         let name = if word.len() <= 256 { super::normal(word) } else { String::new() };
         let is_query_key = self.redactor.finds_forms && in_query && QUERY_KEYS.contains(&name.as_str());
         let is_secret = is_query_key || self.redactor.is_key(word);
-        if let Some((value, quoted)) = is_secret.then(|| value_of(self.text, end)).flatten() {
-            return self.value(value, quoted, &name);
+        if let Some(value) = is_secret.then(|| value::behind(self.text, (at, end))).flatten() {
+            return self.value(value, &name);
         }
         if self.redactor.finds_forms && (name == "bearer" || name == "basic") {
             return self.scheme(end);
@@ -64,44 +66,37 @@ impl Walk<'_> {
         end
     }
 
-    /// The value of a secret key begins at `at`, behind a quote with so many backslashes less one, if `quoted` is not 0.
-    fn value(&mut self, at: usize, quoted: usize, name: &str) -> usize {
+    /// The value of a secret key.
+    fn value(&mut self, found: Found, name: &str) -> usize {
+        let at = found.at;
         let rest = self.rest(at);
-        let Some(first) = rest.chars().next() else { return at };
-        if quoted > 0 {
-            // `quoted - 1` backslashes and the quote stand before it.
-            let quote = self.text.get(..at).and_then(|before| before.chars().next_back()).unwrap_or('"');
-            let end = at + closing(rest, quote, quoted - 1);
-            return if end == at { at } else { self.replace(at, end) };
-        }
-        if matches!(first, '[' | '{') {
-            return self.replace(at, at + balanced(rest));
-        }
-        if LINE_KEYS.contains(&name) {
-            let word = word_len(rest);
-            let scheme = rest.get(..word).unwrap_or_default().to_ascii_lowercase();
-            let end = if SCHEMES.contains(&scheme.as_str()) {
-                let gap =
-                    rest.get(word..).map_or(0, |behind| behind.len() - behind.trim_start_matches([' ', '\t']).len());
-                word + gap + rest.get(word + gap..).map_or(0, value_len)
-            } else {
-                rest.find(['\n', '\r', '"', '\'', '`']).unwrap_or(rest.len())
-            };
-            let end = rest.get(..end).unwrap_or_default().trim_end().len();
-            return if end == 0 { at } else { self.replace(at, at + end) };
-        }
-        let length = value_len(rest);
-        if length == 0 { at } else { self.replace(at, at + length) }
+        let end = match found.form {
+            Form::Quoted(quote) => quote.closing(rest),
+            // What is gone already.
+            _ if rest.starts_with(REDACTED) => REDACTED.len(),
+            Form::Bare if value::wrapped(rest) => value::tree(rest),
+            Form::Bare if LINE_KEYS.contains(&name) => header_len(rest),
+            Form::Bare => value::bare_len(rest),
+            Form::Element => rest.find('<').unwrap_or(rest.len()),
+            Form::Block => value::block_len(self.text, at),
+        };
+        if end == 0 { at } else { self.replace(at, at + end) }
     }
 
     /// Behind `Bearer` or `Basic`: the next word, if it looks like a token rather than like English.
     fn scheme(&mut self, end: usize) -> usize {
         let rest = self.rest(end);
-        let gap = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+        let gap = scheme_gap(rest);
         if gap == 0 {
             return end;
         }
         let from = end + gap;
+        if let Some((inner, quote)) = value::opening(self.text, from) {
+            let length = quote.closing(self.rest(inner));
+            let quoted = self.rest(inner).get(..length).unwrap_or_default();
+            let is_token = length > 0 && !quoted.contains(char::is_whitespace);
+            return if is_token { self.replace(inner, inner + length) } else { from };
+        }
         let word = self.rest(from);
         let length = word.find(|c: char| !(c.is_ascii_alphanumeric() || "-._~+/=".contains(c))).unwrap_or(word.len());
         let token = word.get(..length).unwrap_or_default().trim_end_matches('.');
@@ -158,72 +153,59 @@ fn unescaped_userinfo(rest: &str, end: usize) -> Option<usize> {
     near.get(..run)?.rfind('@')
 }
 
-fn is_word(c: char) -> bool {
+pub(super) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-')
 }
 
-/// Where the value behind a key begins, and, for one in quotes, how many backslashes are before its quote, plus one.
-fn value_of(text: &str, end: usize) -> Option<(usize, usize)> {
-    let rest = text.get(end..)?;
-    // The key's own closing quote.
-    let behind = rest.trim_start_matches('\\');
-    let behind = behind.strip_prefix(['"', '\'', '`']).unwrap_or(rest);
-    let spaced = behind.trim_start_matches([' ', '\t']);
-    let value = spaced.strip_prefix([':', '='])?;
-    // A path of Rust, or the scheme of a URL.
-    if spaced.starts_with("::") || spaced.starts_with("://") {
-        return None;
-    }
-    let value = value.trim_start_matches(['=', '>']).trim_start_matches([' ', '\t']);
-    let opened = value.trim_start_matches('\\');
-    let slashes = value.len() - opened.len();
-    match opened.strip_prefix(['"', '\'', '`']) {
-        Some(inner) => Some((text.len() - inner.len(), slashes + 1)),
-        None if value.is_empty() => None,
-        None => Some((text.len() - value.len(), 0)),
+/// What is between a scheme and its token: white space, plain or as a URL has it.
+fn scheme_gap(rest: &str) -> usize {
+    let mut behind = rest;
+    loop {
+        let shorter = behind.trim_start_matches([' ', '\t', '\n', '\r']);
+        let shorter = shorter.strip_prefix("%20").unwrap_or(shorter);
+        if shorter.len() == behind.len() {
+            return rest.len() - behind.len();
+        }
+        behind = shorter;
     }
 }
 
-/// Where the quoted text ends: at its quote behind as many backslashes as stood before the opening one; at the end where there
-/// is none.
-fn closing(rest: &str, quote: char, slashes: usize) -> usize {
-    let mut run = 0_usize;
+/// A header's value: one word behind a scheme, else the rest of the line, up to the quote that ends the text around it.
+fn header_len(rest: &str) -> usize {
+    let word = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+    let scheme = rest.get(..word).unwrap_or_default().to_ascii_lowercase();
+    let gap = scheme_gap(rest.get(word..).unwrap_or_default());
+    if gap > 0 && SCHEMES.contains(&scheme.as_str()) {
+        let from = word + gap;
+        return match value::opening(rest, from) {
+            Some((inner, quote)) => inner + quote.closing(rest.get(inner..).unwrap_or_default()),
+            None => from + value::bare_len(rest.get(from..).unwrap_or_default()),
+        };
+    }
+    let mut before = ' ';
+    let mut in_quotes = None;
+    let mut end = rest.len();
     for (n, c) in rest.char_indices() {
         match c {
-            '\\' => run += 1,
-            c if c == quote && run % (2 * (slashes + 1)) == slashes => return n - slashes,
-            _ => run = 0,
-        }
-    }
-    rest.len()
-}
-
-/// Behind the closing bracket of the one it begins with; the end where there is none.
-fn balanced(rest: &str) -> usize {
-    let mut depth = 0_usize;
-    for (n, byte) in rest.bytes().enumerate() {
-        match byte {
-            b'[' | b'{' => depth += 1,
-            b']' | b'}' => {
-                depth -= 1;
-                if depth == 0 {
-                    return n + 1;
+            '\n' | '\r' => {
+                end = n;
+                break;
+            }
+            '"' | '\'' | '`' if in_quotes == Some(c) => in_quotes = None,
+            // A parameter's.
+            '"' | '\'' | '`' if in_quotes.is_none() && before == '=' => in_quotes = Some(c),
+            '"' | '\'' | '`' if in_quotes.is_none() => {
+                let behind = rest.get(n + 1..).unwrap_or_default();
+                if !behind.starts_with(|c: char| c.is_alphanumeric()) {
+                    end = n;
+                    break;
                 }
             }
             _ => {}
         }
+        before = c;
     }
-    rest.len()
-}
-
-fn word_len(rest: &str) -> usize {
-    rest.find(|c| !is_word(c)).unwrap_or(rest.len())
-}
-
-/// A value without quotes: to the next white space, quote or `&`, without the punctuation at its end.
-fn value_len(rest: &str) -> usize {
-    let end = rest.find(|c: char| c.is_whitespace() || "\"'`&<>".contains(c)).unwrap_or(rest.len());
-    rest.get(..end).unwrap_or_default().trim_end_matches(|c| ",;:.!?)]}|\\".contains(c)).len()
+    rest.get(..end).unwrap_or_default().trim_end().len()
 }
 
 /// The mark of a cut and the word behind it, where the rest begins with it.
@@ -231,7 +213,7 @@ fn cut_mark(rest: &str) -> usize {
     let length = || {
         let behind = rest.strip_prefix(" ...[")?.trim_start_matches(|c: char| c.is_ascii_digit());
         let tail = behind.strip_prefix(" bytes cut]... ")?;
-        Some((rest.len() - tail.len(), value_len(tail)))
+        Some((rest.len() - tail.len(), value::bare_len(tail)))
     };
     match length() {
         Some((mark, word)) if word > 0 => mark + word,

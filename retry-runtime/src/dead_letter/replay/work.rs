@@ -68,6 +68,7 @@ pub(super) struct Ways<'a> {
 /// Does the job of a claimed letter.
 pub(super) async fn work(handler: &Handler, claimed: Claimed, lease: &mut Lease, ways: &Ways<'_>) -> Ended {
     let scope = ReplayScope::of(&claimed.row);
+    let began = crate::clock::monotonic();
     let Some(ended) = handle(handler, ReplayJob::of(claimed), scope.clone(), lease, ways).await else {
         lease.is_over();
         return Ended::Lost;
@@ -94,6 +95,7 @@ pub(super) async fn work(handler: &Handler, claimed: Claimed, lease: &mut Lease,
     let mut result = Finish::new(lease.letter_id.clone(), lease.fence, outcome);
     result.attempts = said.attempts.max(1);
     result.history = said.history;
+    result.took = crate::clock::monotonic().saturating_duration_since(began);
     Ended::Result(result)
 }
 

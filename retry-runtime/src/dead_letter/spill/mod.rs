@@ -82,6 +82,17 @@ impl Spill {
         Ok(path)
     }
 
+    /// Writes letters down together: all of them are on disk when this returns their file, after one sync, or none is.
+    ///
+    /// # Errors
+    /// What the last of the directories said.
+    pub fn append_all(&self, letters: &[&DeadLetter]) -> Result<PathBuf, StoreError> {
+        let lines: String = letters.iter().map(|letter| line::letter(letter, self.scope.as_deref())).collect();
+        let path = self.write(&lines)?;
+        self.record_losses();
+        Ok(path)
+    }
+
     /// Letters lost before are written down as soon as anything can be.
     fn record_losses(&self) {
         let lost = take_losses();

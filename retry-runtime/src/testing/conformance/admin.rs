@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use super::support::{Bench, Check, actor, checks, demand, done, failure, letter, same, start};
 use crate::dead_letter::{
-    DeadLetterStore, EraseRequest, EventQuery, Filter, KindRetention, LetterState, ManualClock, MemoryStore,
+    Actor, DeadLetterStore, EraseRequest, EventQuery, Filter, KindRetention, LetterState, ManualClock, MemoryStore,
     PruneReport, PruneRequest, Pruned, ReplayOutcome, Retention, StoreAdmin, StoreClock,
 };
 
@@ -29,6 +29,7 @@ pub(super) fn checks<S: DeadLetterStore>() -> Vec<Check<AdminBench<S>>> {
         "A4" what_is_due_is_known_ahead,
         "E84" everything_of_a_job_is_erased_and_nothing_else,
         "E84" the_audit_of_an_erasure_does_not_name_the_job,
+        "E84" what_people_wrote_names_an_erased_job_no_more,
         "D1" an_erased_job_does_not_come_back,
     ]
 }
@@ -302,6 +303,21 @@ fn the_audit_of_an_erasure_does_not_name_the_job<S: DeadLetterStore>(bench: &Adm
     same("by whom", told.actor.clone(), Some(actor().name))?;
     demand!(told.detail.contains(&hash), "the audit does not say which: {told:?}");
     Ok(())
+}
+
+fn what_people_wrote_names_an_erased_job_no_more<S: DeadLetterStore>(bench: &AdminBench<S>) -> Result<(), String> {
+    bench.park("fetch", "cust-4711")?;
+    let other = bench.park("fetch", "other")?;
+    let ann = || Actor::new("ann", "ticket 9: cust-4711 complains, cust-47112 does not");
+    // of the store, and of another letter
+    done(bench.admin.prune(PruneRequest::older_than(DAY), ann()))?;
+    done(bench.bench.store.discard(other, ann()))?;
+    let report = done(bench.admin.erase(EraseRequest::job("cust-4711"), actor()))?;
+    same("left", report.left, vec![])?;
+    let events = done(bench.bench.store.events(EventQuery::all()))?.events;
+    let told = events.iter().find(|event| event.what == "discarded").ok_or("the other letter's event is gone")?;
+    let reason = "ticket 9: [erased] complains, cust-47112 does not";
+    same("reason", told.reason.as_deref(), Some(reason))
 }
 
 fn an_erased_job_does_not_come_back<S: DeadLetterStore>(bench: &AdminBench<S>) -> Result<(), String> {

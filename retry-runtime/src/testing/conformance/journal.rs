@@ -234,7 +234,7 @@ fn late_failure(job: &DeadLetter, failed_at: SystemTime) -> DeadLetter {
     let mut late = job.clone();
     (late.reason, late.disposition) = (StopReason::Permanent, Disposition::Permanent);
     (late.class, late.code) = (Some("forbidden".to_owned()), Some(403));
-    late.error_message = "403 the account is closed".to_owned();
+    "403 the account is closed".clone_into(&mut late.error_message);
     late.failed_at = failed_at;
     late.not_before = Some(failed_at + seconds(86_400));
     late.attempts = 2;

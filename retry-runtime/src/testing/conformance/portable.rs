@@ -18,6 +18,7 @@ pub(super) fn checks<S: DeadLetterStore>() -> Vec<Check<AdminBench<S>>> {
         "D1" a_pruned_letter_does_not_come_back,
         "E84" a_bad_line_is_refused_and_the_rest_is_taken,
         "D9" a_redacted_export_says_so,
+        "D9" what_is_imported_has_no_secret_in_its_errors,
         "S1" a_letter_being_replayed_travels_parked,
     ]
 }
@@ -248,4 +249,38 @@ fn a_letter_being_replayed_travels_parked<S: DeadLetterStore>(bench: &AdminBench
             actor(),
         ))?;
     same("the replay here", ended.is_ok(), true)
+}
+
+/// What a store took in that redacts nothing.
+fn careless<S: DeadLetterStore>(bench: &AdminBench<S>) -> Result<String, String> {
+    let store = MemoryStore::with_clock(bench.bench.time.clock()).redact_errors(Redactor::none());
+    let source = AdminBench::<std::sync::Arc<MemoryStore>>::of(store, bench.bench.time.clone());
+    let mut sent = letter("leaky", bench.bench.time.now());
+    "refused: password=hunter2x9, status 401".clone_into(&mut sent.error_message);
+    for record in &mut sent.history {
+        "refused: Authorization: Bearer hunter2x9, status 401".clone_into(&mut record.message);
+    }
+    source.bench.park(sent)?;
+    let mut sent = letter("no payload", bench.bench.time.now());
+    sent.payload = Payload::Unserializable("token=hunter2x9".to_owned());
+    source.bench.park(sent)?;
+    source.lines()
+}
+
+fn what_is_imported_has_no_secret_in_its_errors<S: DeadLetterStore>(bench: &AdminBench<S>) -> Result<(), String> {
+    let lines = careless(bench)?;
+    demand!(lines.contains("hunter2x9"), "nothing to be found");
+    let first = bench.import(&lines)?;
+    same("first", (first.new, &first.refused), (2, &vec![]))?;
+    let ours = bench.lines()?;
+    demand!(!ours.contains("hunter2x9"), "a secret came in: {ours}");
+    demand!(ours.contains("status 401"), "more than the secret is gone: {ours}");
+    // one failure, one group: that of a letter that was parked here
+    let mut sent = letter("here", bench.bench.time.now());
+    "refused: password=other, status 401".clone_into(&mut sent.error_message);
+    let here = bench.bench.row(&bench.bench.park(sent)?)?.fingerprint;
+    let there = bench.everything()?.rows.into_iter().find(|row| row.job_id == "leaky").map(|row| row.fingerprint);
+    same("group", there, Some(here))?;
+    let again = bench.import(&lines)?;
+    same("again", (again.new, again.merged, again.known), (0, 0, 2))
 }
