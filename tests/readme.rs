@@ -65,6 +65,24 @@ fn the_dependencies_are_named_once_each() {
     assert!(names.len() >= 4 && names.len() == once.len(), "{names:?}");
 }
 
+/// The figures of the README are those of the page that is written from what was measured; until then there are none.
+#[test]
+fn every_figure_was_measured() {
+    let page =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/performance.md")).unwrap_or_default();
+    let readme = include_str!("../README.md");
+    assert_eq!(figures(readme), Some(figures(&page).unwrap_or_default()));
+    let around = readme.split("\n## ").find(|section| section.starts_with("What it costs\n")).unwrap_or_default();
+    let written = figures(around).expect("the section has the figures in it");
+    assert!(!around.replace(written, "").contains(|c: char| c.is_ascii_digit()), "a figure beside those: {around}");
+}
+
+/// What stands between the lines that `./bench report` writes.
+fn figures(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("<!-- written by ./bench report: begin -->\n")?;
+    rest.split_once("<!-- written by ./bench report: end -->").map(|(figures, _)| figures)
+}
+
 /// Whatever the libraries say aloud stands in the README's list.
 #[test]
 fn every_notice_is_listed() {

@@ -2,23 +2,36 @@
 //! absolute figures of writing do not.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // a bench fails by panicking
 
+mod compile;
 mod letters;
 mod memory;
 mod million;
+mod page;
 mod raw;
 mod report;
 mod speed;
+mod table;
 
 use std::process::ExitCode;
 
 use report::Report;
 
-const USAGE: &str = "usage: bench store [--letters N] [--rounds N] [--only speed|million|memory]
+const USAGE: &str = "usage: bench store|compile|report [OPTIONS]
 
-Measures the dead-letter store beside bare SQLite: the same tables, rows and batches. Fails where a goal is missed.
+store: the dead-letter store beside bare SQLite: the same tables, rows and batches.
   --letters N   how many letters the large file has; 1000000 by default
   --rounds N    interleaved rounds, of which the median counts; 9 by default
-  --only PART   measures this part alone";
+  --only PART   measures this part alone: speed, million or memory
+
+compile: what it costs to compile with each crate, in projects of its own: the processor's seconds, and sizes.
+  --functions N  how many functions and enums are compiled together; 1000 by default, and a tenth of it besides
+  --rounds N     interleaved rounds, of which the least counts; 3 by default
+  --only PART    measures this part alone: cold, check, functions, binary or expand
+
+report: writes docs/performance.md, its plots and the README's table from what the others left in target/bench/.
+  --partial     writes what there is; without it nothing is written while something was not measured
+
+Each prints its figures beside their goals, writes them to target/bench/, and fails where a goal is missed.";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -29,11 +42,17 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         ["store", options @ ..] => store(options),
-        _ => usage(),
+        ["compile", options @ ..] => compile::run(options),
+        ["report", options @ ..] => page::run(options),
+        _ => usage(&[]),
     }
 }
 
-fn usage() -> ExitCode {
+/// Says what is understood, and what was not.
+fn usage(option: &[&str]) -> ExitCode {
+    if !option.is_empty() {
+        eprintln!("cannot read `{}`", option.join(" "));
+    }
     eprintln!("{USAGE}");
     ExitCode::from(2)
 }
@@ -48,8 +67,7 @@ fn store(options: &[&str]) -> ExitCode {
             _ => false,
         };
         if !read {
-            eprintln!("cannot read `{}`", option.join(" "));
-            return usage();
+            return usage(option);
         }
     }
     let measures = |part: &str| only.is_none_or(|only| only == part);
