@@ -36,7 +36,6 @@ pub(crate) fn finish(mut figures: Figures, name: &str) -> ExitCode {
 }
 
 /// The middle one.
-#[allow(dead_code)] // of the other measurements
 pub(crate) fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
     figures[figures.len() / 2]

@@ -10,7 +10,7 @@ use retry_runtime::dead_letter::{
 };
 use tokio::runtime::{Builder, Runtime};
 
-use crate::report::Report;
+use super::report::Report;
 
 /// In MiB.
 const GOAL: f64 = 64.0;

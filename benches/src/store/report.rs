@@ -42,9 +42,3 @@ impl Report {
         if self.missed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 }
-
-/// The middle one.
-pub(crate) fn median(mut figures: Vec<f64>) -> f64 {
-    figures.sort_by(f64::total_cmp);
-    figures[figures.len() / 2]
-}

@@ -9,7 +9,7 @@ use retry_runtime::dead_letter::{
 };
 use tokio::runtime::{Builder, Runtime};
 
-use crate::report::Report;
+use super::report::Report;
 
 pub(crate) fn measure(path: &Path, letters: u32, report: &mut Report) {
     let large = Large {

@@ -6,7 +6,7 @@ use retry_runtime::dead_letter::{DeadLetter, Payload};
 use rusqlite::types::Value;
 use rusqlite::{Connection, ToSql, params};
 
-use crate::letters::make;
+use super::letters::make;
 
 /// The columns of a letter that a row of a list has.
 const COLUMNS: &str = "seq, id, scope, kind, job_id, model, state, reason, disposition, class, code, error_class,

@@ -9,9 +9,10 @@ use retry_runtime::dead_letter::{
 };
 use tokio::runtime::{Builder, Runtime};
 
-use crate::letters::letter;
-use crate::raw::Raw;
-use crate::report::{Report, median};
+use super::letters::letter;
+use super::raw::Raw;
+use super::report::Report;
+use crate::table::median;
 
 pub(crate) fn measure(directory: &Path, rounds: usize, report: &mut Report) {
     let runtime = Builder::new_current_thread().build().unwrap();
