@@ -46,11 +46,15 @@ pub(super) fn check() -> ExitCode {
     let text = std::fs::read_to_string(place()).unwrap();
     let (old, new) = (serde_json::from_str::<Baseline>(&text).unwrap(), Baseline::measured());
     let (told, worse) = compare(&old, &new);
-    told.iter().for_each(|line| println!("{line}"));
+    for line in told {
+        println!("{line}");
+    }
     if worse.is_empty() {
         return ExitCode::SUCCESS;
     }
-    worse.iter().for_each(|line| eprintln!("{line}"));
+    for line in worse {
+        eprintln!("{line}");
+    }
     eprintln!("{UPDATE}");
     ExitCode::FAILURE
 }

@@ -91,8 +91,8 @@ fn allocations(figures: &mut Figures) {
                 // tokio's own timer is no matter of ours
                 (Scenario::ThirdTokio, _) => figure,
                 (Scenario::ThirdAsync | Scenario::ThirdBlocking, "ours + context") => figure.at_most(1.0, ""),
-                (_, "ours" | "ours, retrying!" | "ours + jitter") => figure.at_most(0.0, ""),
-                (Scenario::FirstAsync | Scenario::FirstBlocking, "ours + budget") => figure.at_most(0.0, ""),
+                (_, "ours" | "ours, retrying!" | "ours + jitter")
+                | (Scenario::FirstAsync | Scenario::FirstBlocking, "ours + budget") => figure.at_most(0.0, ""),
                 _ => figure,
             });
         }

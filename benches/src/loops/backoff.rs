@@ -1,6 +1,7 @@
 //! backoff. It counts time and not attempts, so its user counts these.
 
 use std::future::Ready;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
 use ::backoff::future::{Retry, Sleeper};
@@ -35,6 +36,7 @@ fn judged(outcome: Outcome, retries: &mut u32) -> Result<u32, Error<Failure>> {
     })
 }
 
+#[allow(clippy::needless_pass_by_value)] // as `map_err` gives it
 fn last(error: Error<Failure>) -> Failure {
     match error {
         Error::Permanent(error) | Error::Transient { err: error, .. } => error,
@@ -53,17 +55,16 @@ impl Sleeper for AtOnce {
 }
 
 async fn on_tokio(work: &Work) -> Outcome {
-    let retries = std::sync::atomic::AtomicU32::new(0);
+    let retries = AtomicU32::new(0);
     ::backoff::future::retry(waits(SECOND), || counted(work, &retries)).await
 }
 
 async fn ready(work: &Work) -> Outcome {
-    let retries = std::sync::atomic::AtomicU32::new(0);
+    let retries = AtomicU32::new(0);
     Retry::new(AtOnce, waits(SECOND), |_, _| {}, || counted(work, &retries)).await
 }
 
-async fn counted(work: &Work, retries: &std::sync::atomic::AtomicU32) -> Result<u32, Error<Failure>> {
-    use std::sync::atomic::Ordering::Relaxed;
+async fn counted(work: &Work, retries: &AtomicU32) -> Result<u32, Error<Failure>> {
     let mut so_far = retries.load(Relaxed);
     let outcome = judged(work.call().await, &mut so_far);
     retries.store(so_far, Relaxed);

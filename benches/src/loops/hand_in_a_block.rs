@@ -1,5 +1,7 @@
 //! The loop by hand with its attempt in a block of its own, without which `?` would leave the function.
 
+#![allow(clippy::redundant_closure_call)] // it is the point
+
 use std::thread;
 use std::time::Duration;
 
@@ -15,7 +17,7 @@ pub(super) const CONTENDER: Contender = Contender {
 async fn on_tokio(work: &Work) -> Outcome {
     let mut retries = 0;
     loop {
-        let outcome: Outcome = async { Ok(work.call().await?) }.await;
+        let outcome: Outcome = async { work.call().await }.await;
         match outcome {
             Ok(value) => return Ok(value),
             Err(Failure::Denied) => return Err(Failure::Denied),
@@ -30,7 +32,7 @@ async fn on_tokio(work: &Work) -> Outcome {
 async fn ready(work: &Work) -> Outcome {
     let mut retries = 0;
     loop {
-        let outcome: Outcome = async { Ok(work.call().await?) }.await;
+        let outcome: Outcome = async { work.call().await }.await;
         match outcome {
             Ok(value) => return Ok(value),
             Err(Failure::Denied) => return Err(Failure::Denied),
@@ -45,7 +47,7 @@ async fn ready(work: &Work) -> Outcome {
 fn blocking(work: &Work) -> Outcome {
     let mut retries = 0;
     loop {
-        let outcome = (|| -> Outcome { Ok(work.attempt()?) })();
+        let outcome = (|| -> Outcome { work.attempt() })();
         match outcome {
             Ok(value) => return Ok(value),
             Err(Failure::Denied) => return Err(Failure::Denied),
