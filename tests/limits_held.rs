@@ -225,3 +225,15 @@ fn a_rejected_value_counts() {
     assert_ne!(breaker.phase(), BreakerPhase::Closed);
     assert_eq!(budget.milli_tokens(), 4000, "one retry, and no success that pays in");
 }
+
+// 8.2: a retry that the breaker admits and the budget denies is no call, and so no failure
+#[test]
+fn a_retry_that_does_not_come_is_no_verdict() {
+    #[retry(budget = budget, breaker = breaker)]
+    fn call(budget: &Budget, breaker: &CircuitBreaker) -> Result<u32, E> {
+        Err(E::Busy)
+    }
+    let breaker = CircuitBreaker::new().min_calls(2);
+    assert_eq!(call(&tokens(0), &breaker), Err(E::Busy));
+    assert_eq!(breaker.state().calls, 1);
+}

@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::future::pending;
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
+use std::task;
 
 use retry_runtime::dead_letter::{DeadLetter, MemoryStore, Parking, Ticket};
 use retry_runtime::error::{StoreError, StoreErrorKind};
@@ -213,6 +216,40 @@ fn a_call_is_a_span_and_its_events_are_lines() {
         // 12.3
         assert!(!said.contains("4321") && !said.contains("1234"), "{said}");
     }
+}
+
+#[retry(name = "hangs", observer = TracingObserver)]
+async fn hangs() -> Result<u32, E> {
+    pending().await
+}
+
+#[retry(name = "falls_back", max_retries = 0, observer = TracingObserver, fallback = Ok(2))]
+fn falls_back() -> Result<u32, E> {
+    Err(E::Limited)
+}
+
+// 12.1: what needs somebody to look is louder than what was foreseen
+#[test]
+fn levels_of_what_ends_otherwise() {
+    struct Spills;
+    impl DeadLetterSink for Spills {
+        fn submit(&self, _: DeadLetter) -> Ticket {
+            let because = StoreError::new(StoreErrorKind::Full, "no space left");
+            Reply::ready(Parking::Spilled { path: "spill".into(), because })
+        }
+    }
+    let level = |name: &str, run: &dyn Fn()| {
+        let events = collected(run).events.into_iter();
+        let of_name = events.filter(|(_, fields, _)| fields.get("event").is_some_and(|event| event == name));
+        of_name.map(|(level, ..)| level).next_back()
+    };
+    let dropped = level("gave_up", &|| {
+        let mut call = pin!(hangs());
+        assert!(call.as_mut().poll(&mut task::Context::from_waker(task::Waker::noop())).is_pending());
+    });
+    assert_eq!(dropped, Some(Level::WARN));
+    assert_eq!(level("fallback", &|| assert_eq!(falls_back(), Ok(2))), Some(Level::WARN));
+    assert_eq!(level("spilled", &|| assert!(fetch(&Spills, "").is_err())), Some(Level::ERROR));
 }
 
 // 12.1: what is no trouble is not loud

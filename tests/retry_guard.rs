@@ -5,15 +5,19 @@
 mod guarded;
 
 use std::future::pending;
-use std::sync::Arc;
+use std::pin::pin;
 use std::sync::atomic::Ordering::SeqCst;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use guarded::{E, Ending, Face, World, drop_after, paused, second_route, with_every_ending, work};
-use retry_runtime::dead_letter::{DeadLetterStore, Filter, MemoryStore, PageRequest};
+use retry_runtime::dead_letter::{DeadLetterStore, Filter, MemoryStore, PageRequest, Parking, Ticket};
 use retry_runtime::ledger::{AttemptLedger, Begin, End, LedgerKey};
 use retry_runtime::observe::{self, Event};
-use retry_runtime::{RetryContext, StopReason, retry, retrying};
+use retry_runtime::reply::{Answer, Reply};
+use retry_runtime::{DeadLetter, DeadLetterSink, RetryContext, StopReason, retry, retrying};
 use tokio::task::yield_now;
 
 macro_rules! faces {
@@ -173,4 +177,35 @@ async fn a_guarded_future_is_send_and_frees_what_a_refused_call_owes_nothing_for
         let task = tokio::spawn(whole(store.clone(), "job".to_owned()));
         assert_eq!(task.await.unwrap().ok(), Some(wanted));
     }
+}
+
+/// Answers nobody.
+#[derive(Default)]
+struct Silent(Mutex<Vec<Answer<Parking>>>);
+
+impl DeadLetterSink for Silent {
+    fn submit(&self, _: DeadLetter) -> Ticket {
+        let (answer, ticket) = Reply::pair(|| Parking::Replaying);
+        self.0.lock().unwrap().push(answer);
+        ticket
+    }
+}
+
+// 11.3: the guard hands the letter over, and waits for nobody
+#[test]
+fn a_drop_does_not_wait_for_the_sink() {
+    #[retry(dead_letter(sink = sink))]
+    async fn hangs(sink: &Silent) -> Result<u32, E> {
+        pending().await
+    }
+    let (ended, end) = channel();
+    std::thread::spawn(move || {
+        let sink = Silent::default();
+        {
+            let mut call = pin!(hangs(&sink));
+            assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        }
+        ended.send(sink.0.lock().unwrap().len()).unwrap();
+    });
+    assert_eq!(end.recv_timeout(Duration::from_secs(30)), Ok(1));
 }

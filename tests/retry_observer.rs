@@ -239,6 +239,29 @@ async fn a_refused_attempt_is_an_event() {
     assert_eq!(seen.take(), [&first[..], &["refused 1/3 busy deadline", "gave_up 1/3 busy deadline"]].concat());
 }
 
+// 12.1: what the budget held when it was last asked
+#[test]
+fn events_know_what_the_budget_holds() {
+    let budget = Budget::new().min_per_second(0).ratio(1.0);
+    (0..3).for_each(|_| budget.succeeded());
+    let seen = Mutex::new(Vec::new());
+    let observer = from_fn(|event: &Event<'_>| seen.lock().unwrap().push((event.name(), event.milli_tokens)));
+    let script = Script(vec![Err(E::Busy), Err(E::Busy), Ok(7)], Cell::new(0));
+    let _waits = VirtualWaits::start();
+    assert_eq!(Retry::new(Policy::new()).budget(&budget).observer(&observer).run_blocking(|| script.next()), Ok(7));
+    let expected = [
+        ("attempt_started", None),
+        ("attempt_failed", None),
+        ("retry_scheduled", Some(2000)),
+        ("attempt_started", Some(2000)),
+        ("attempt_failed", Some(2000)),
+        ("retry_scheduled", Some(1000)),
+        ("attempt_started", Some(1000)),
+        ("recovered", Some(2000)),
+    ];
+    assert_eq!(*seen.lock().unwrap(), expected);
+}
+
 // 3.4: before an attempt, in its middle, and in a wait
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_call_gives_up() {

@@ -39,6 +39,11 @@ fn parks(dlq: &MemoryStore) -> Result<u32, Busy> {
     Err(Busy)
 }
 
+#[retry(name = "waits", dead_letter(sink = sink, job_id = "a"))]
+async fn waits(sink: &Slow) -> Result<u32, Busy> {
+    Err(Busy)
+}
+
 #[retry(name = "drops", dead_letter(sink = sink, job_id = "a"))]
 async fn drops(sink: &Slow) -> Result<u32, Busy> {
     pending().await
@@ -63,7 +68,7 @@ fn told() -> Vec<String> {
 }
 
 fn watch(event: &Event<'_>) {
-    let job_id = event.job_id.map(|id| format!(" {id}")).unwrap_or_default();
+    let job_id = event.job_id.map(|id| format!(" {id} {}", event.class.unwrap_or("-"))).unwrap_or_default();
     TOLD.lock().unwrap().push(format!("{} {} {}{job_id}", event.operation, event.name(), event.attempt));
 }
 
@@ -112,7 +117,7 @@ fn it_watches_every_call_that_begins_after_it_came() {
     assert_eq!((told().len(), *own.lock().unwrap()), (2, 2));
 
     assert_eq!(parks(&MemoryStore::new()), Err(Busy));
-    assert_eq!(told().last().unwrap(), "parks parked 1 a");
+    assert_eq!(told().last().unwrap(), "parks parked 1 a busy");
 
     // 11.3
     assert!(poll(hangs()).is_pending());
@@ -128,7 +133,12 @@ fn it_watches_every_call_that_begins_after_it_came() {
         let _again = poll(drops(&sink));
     }
     let again = ["drops attempt_started 1", "drops gave_up 1"];
-    assert_eq!(told(), [&["drops parked 1 a"], &again[..], &again].concat(), "a replay writes its own result");
+    assert_eq!(told(), [&["drops parked 1 a -"], &again[..], &again].concat(), "a replay writes its own result");
+    assert!(poll(waits(&sink)).is_pending());
+    let _until_it_waits = told();
+    let answer = sink.0.lock().unwrap().pop();
+    answer.map(|answer| answer.send(Parking::Parked { letter_id: "8".into() })).unwrap();
+    assert_eq!(told(), ["waits parked 1 a busy"], "it knows the failure of the call that is gone");
     // calls side by side, and one within an attempt of another
     let (first, second) = (Box::pin(hangs()), Box::pin(hangs()));
     let mut both = [first, second];

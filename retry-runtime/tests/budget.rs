@@ -169,6 +169,19 @@ fn each_key_has_its_own_budget() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn of_keys_that_are_as_full_the_one_not_asked_for_goes() {
+    let budgets: Budgets<u32> = Budgets::new(|| Budget::new().min_per_second(1)).max_keys(2);
+    for key in [1, 2] {
+        budgets.get(&key).take("server_error").unwrap().spend();
+    }
+    budgets.get(&1);
+    budgets.get(&3);
+    let mut keys: Vec<_> = budgets.all().into_iter().map(|(key, _)| key).collect();
+    keys.sort_unstable();
+    assert_eq!(keys, [1, 3]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_number_of_keys_is_bounded_and_what_is_drained_stays() {
     let budgets: Budgets<u32> = Budgets::new(|| Budget::new().min_per_second(1)).max_keys(3);
     assert_eq!(spend_all(&budgets.get(&1)), 10);

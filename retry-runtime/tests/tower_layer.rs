@@ -359,8 +359,8 @@ async fn a_closure_judges_answers_too() {
 #[cfg(feature = "http")]
 mod http_answers {
     use http::Response;
-    use retry_runtime::StatusRules;
     use retry_runtime::tower::Statuses;
+    use retry_runtime::{StatusRules, Unknown};
 
     use super::*;
 
@@ -388,6 +388,18 @@ mod http_answers {
         for (status, header) in [(404, NONE), (400, NONE), (503, ("x-should-retry", "false")), (302, NONE)] {
             let inner = Scripted::new(1, [answer(status, header)]);
             assert_eq!((status_of(&inner, 2).await, inner.calls()), (status, 1));
+        }
+    }
+
+    // A status that the table leaves open is a failure from 400 on, and none below.
+    #[tokio::test(start_paused = true)]
+    async fn an_unknown_answer_is_a_failure_from_400_on() {
+        let layer = RetryLayer::new(Policy::new().max_retries(1)).unknown(Unknown::Retry);
+        let layer = layer.judge(Statuses(StatusRules::HTTP));
+        for (status, calls) in [(409, 2), (302, 1)] {
+            let inner = Scripted::new(1, [answer(status, NONE), answer(status, NONE)]);
+            let found = call(&mut layer.layer(inner.clone())).await.unwrap().status();
+            assert_eq!((found.as_u16(), inner.calls()), (status, calls));
         }
     }
 }
