@@ -249,13 +249,18 @@ fn main() {{
             source += &self.function(number, 1_000_000 + number);
         }
         let calls: Vec<String> = (0..count)
-            .map(|number| {
-                format!("    let _ = std::hint::black_box(runtime.block_on({}(&url)));\n", fill(self.call, number, 0))
-            })
+            .map(|number| format!("    run(&runtime, pin!({}(&url)));\n", fill(self.call, number, 0)))
             .collect();
         source
             + &format!(
-                "\nfn main() {{
+                "
+// once, and not for each future
+#[inline(never)]
+fn run(runtime: &tokio::runtime::Runtime, future: std::pin::Pin<&mut dyn Future<Output = Result<u32, Failure>>>) {{
+    let _ = std::hint::black_box(runtime.block_on(future));
+}}
+
+fn main() {{
     let url = std::env::args().nth(1).unwrap_or_default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
 {}    println!(\"{{}}\", ATTEMPTS.load(Relaxed));
