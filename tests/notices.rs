@@ -12,7 +12,7 @@ use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::ledger::{AttemptLedger, Begin, End, LedgerEntry, LedgerKey, LedgerToken};
 use retry_runtime::observe::{Event, Level, Notice, Observer, set_listener};
 use retry_runtime::reply::Reply;
-use retry_runtime::{Classify, Policy, Retry, StopReason, Verdict, retry};
+use retry_runtime::{Classify, Elapsed, Policy, Refused, Retry, StopReason, Verdict, retry};
 
 /// Every notice of this process. The tests run at one time: each looks for its own operation.
 static HEARD: Mutex<Vec<Notice>> = Mutex::new(Vec::new());
@@ -135,7 +135,32 @@ fn a_class_that_no_failure_has() {
     fn open() -> Result<(), Open> {
         Err(Open::Odd)
     }
+    #[allow(dead_code)] // what it can be is what counts
+    #[derive(Debug, Classify)]
+    enum Library {
+        #[classify(retryable)]
+        Busy,
+        #[classify(transparent)]
+        Refused(Refused),
+        #[classify(transparent)]
+        Slow(Elapsed),
+        #[classify(transparent)]
+        Store(StoreError),
+    }
+    #[retry(
+        name = "library's classes",
+        class(refusd, max_retries = 0),
+        class(refused, max_retries = 0),
+        class(storage_full, max_retries = 0),
+        class(timeout, max_retries = 0)
+    )]
+    fn library() -> Result<(), Library> {
+        Err(Library::Busy)
+    }
     listen();
+    assert!(library().is_err());
+    let said = only("unknown_class", "library's classes").message;
+    assert!(said.starts_with("`class(refusd, ..)`") && said.contains("busy, ") && said.contains("refused, "), "{said}");
     for error in [Outer::Denied, Outer::Inner(Inner::Status(429)), Outer::Inner(Inner::Busy), Outer::No(No)] {
         assert!(known(&error).is_err());
     }

@@ -133,6 +133,8 @@ fn without_skipped_the_refusal_is_the_error() {
     assert_eq!(refused.to_string(), "refused (ledger_refused): ledger once/7: already ok");
     let gave_up = reported(&store, 7).unwrap_err();
     assert_eq!((gave_up.reason(), gave_up.attempts(), gave_up.last()), (StopReason::LedgerRefused, 0, None));
+    let text = gave_up.to_string();
+    assert!(text.ends_with(": ledger_refused: ledger once/7: already ok"), "{text}");
     assert!(matches!(scoped(&store, 7), Err(E::Refused(_))));
 }
 

@@ -247,7 +247,7 @@ async fn a_call_that_is_refused_falls_back_or_parks_with_no_attempt() {
 // 9.1: the second route after a denial
 #[test]
 fn a_denied_retry_falls_back() {
-    #[retry(budget = tokens(0), fallback = { assert_eq!(error, E::Busy); Ok(7) })]
+    #[retry(budget = Arc::new(tokens(0)), fallback = { assert_eq!(error, E::Busy); Ok(7) })]
     fn call() -> Result<u32, E> {
         Err(E::Busy)
     }
@@ -352,4 +352,28 @@ fn a_classifier_that_panics_is_no_verdict() {
     let breaker = breaker();
     assert_eq!(call(&breaker), Err(E::Busy));
     assert_eq!(breaker.phase(), BreakerPhase::Closed);
+}
+
+// an `Arc` is taken by the attribute and by the builder, by itself and borrowed
+#[test]
+fn a_shared_budget_and_breaker_are_taken_in_every_form() {
+    #[retry(budget = budget, breaker = breaker, max_retries = 1)]
+    fn owned(budget: Arc<Budget>, breaker: Arc<CircuitBreaker>) -> Result<u8, E> {
+        Ok(1)
+    }
+    #[retry(budget = &budget, breaker = &breaker, max_retries = 1)]
+    fn borrowed(budget: &Arc<Budget>, breaker: &Arc<CircuitBreaker>) -> Result<u8, E> {
+        Ok(1)
+    }
+    #[retry(budget = Arc::clone(budget), breaker = &*Arc::clone(breaker), max_retries = 1)]
+    fn made(budget: &Arc<Budget>, breaker: &Arc<CircuitBreaker>) -> Result<u8, E> {
+        Ok(1)
+    }
+    let budget = Arc::new(Budget::new().min_per_second(0).ratio(1.0));
+    let breaker = Arc::new(CircuitBreaker::new());
+    assert!(owned(Arc::clone(&budget), Arc::clone(&breaker)).is_ok());
+    assert!(borrowed(&budget, &breaker).is_ok() && made(&budget, &breaker).is_ok());
+    let by_builder: Result<u8, E> = Retry::new(Policy::new()).budget(&budget).breaker(&breaker).run_blocking(|| Ok(1));
+    assert!(by_builder.is_ok());
+    assert_eq!((budget.milli_tokens(), breaker.state().calls), (4000, 4));
 }

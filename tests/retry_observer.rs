@@ -554,3 +554,27 @@ async fn borrowed_owned_and_boxed_ones_are_taken() {
     }
     assert_eq!(client.seen.take().len(), 15);
 }
+
+// 1.1: through the macro: the number of another class, and a fallback, are not in "of how many"
+#[test]
+fn a_call_that_gave_up_says_out_of_how_many_attempts() {
+    #[retry(name = "plain", max_retries = 2, class(rate_limit, max_retries = 4), observer = seen)]
+    fn plain(seen: &dyn Observer) -> Result<u32, E> {
+        Err(E::Busy)
+    }
+    #[retry(name = "second route", max_retries = 1, fallback = Err(E::Denied), observer = seen)]
+    fn second_route(seen: &dyn Observer) -> Result<u32, E> {
+        Err(E::Busy)
+    }
+    let lines = Mutex::new(Vec::new());
+    let seen = from_fn(|event: &Event<'_>| {
+        if let What::GivenUp { .. } = event.what {
+            let line = event.to_string();
+            lines.lock().unwrap().push(line.split(" in ").next().unwrap().to_owned());
+        }
+    });
+    let _waits = VirtualWaits::start();
+    assert_eq!((plain(&seen), second_route(&seen)), (Err(E::Busy), Err(E::Denied)));
+    let expected = ["plain: gave up after 3 attempts", "second route: gave up after 2 of 2 attempts and the fallback"];
+    assert_eq!(*lines.lock().unwrap(), expected);
+}

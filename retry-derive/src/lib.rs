@@ -112,9 +112,12 @@ use proc_macro::TokenStream;
 /// does not say is the call's. A class with a `max_retries` is counted by itself: so many of its failures are retried,
 /// whatever failed between them. The call's number counts all failures and holds for every class without one of its own. No
 /// call makes more attempts than the largest `max_retries` given allows. A class with a wait of its own grows it by its own
-/// failures, so that its first one waits its `base_delay`. The name is a word or a string. A misspelt one is a compile error
-/// where the derive knows all classes of the error (it shows when the function is built), and a warning at the first failure
-/// where some come from inner types or from rules.
+/// failures, so that its first one waits its `base_delay`. The name is a word or a string.
+///
+/// A misspelt name is a compile error where the derive knows all classes of the error (it shows when the function is built),
+/// and a warning `unknown_class` at the first failure where some come from rules, or from inner types that derive `Classify`
+/// or are this library's. Nothing is said where any class may come: with `classify = path`, with a hand-written `Classify`, and
+/// where the error is or holds a type of another crate, a `std::io::Error` (which may carry any error) or a boxed one.
 ///
 /// # What may have been done
 ///

@@ -38,6 +38,8 @@ pub struct RetryContext {
     omitted: u32,
     last: Option<Last>,
     stop: Option<Stop>,
+    /// What the ledger or the journal said when it refused the call.
+    detail: Option<Box<str>>,
 }
 
 /// The last failure, as a letter shows it.
@@ -172,6 +174,7 @@ impl RetryContext {
         self.attempt_started = other.attempt_started;
         self.elapsed = other.elapsed;
         self.stop = other.stop;
+        self.detail.clone_from(&other.detail);
         let state = |record: &Self| {
             let wait = record.history.last().map(|last| (last.attempt, last.wait));
             (record.history.len(), record.omitted, wait)
@@ -181,6 +184,14 @@ impl RetryContext {
             self.omitted = other.omitted;
             self.last.clone_from(&other.last);
         }
+    }
+
+    pub(crate) fn refused_for(&mut self, detail: &str) {
+        self.detail = Some(detail.into());
+    }
+
+    pub(crate) fn detail(&self) -> Option<&str> {
+        self.detail.as_deref()
     }
 
     pub(crate) const fn stop(&self) -> Option<Stop> {

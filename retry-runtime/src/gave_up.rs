@@ -77,6 +77,9 @@ impl<E> GaveUp<E> {
             Some(stop) => write!(f, "{stop}")?,
             None => f.write_str("the call did not end")?,
         }
+        if let Some(detail) = self.report.context.detail() {
+            write!(f, ": {detail}")?;
+        }
         match &self.report.parking {
             Some(parking) if !matches!(parking, Parking::Parked { .. }) => write!(f, "; dead letter {parking}"),
             _ => Ok(()),

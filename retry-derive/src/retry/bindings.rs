@@ -6,6 +6,7 @@ use syn::Expr;
 
 use super::args::mixed_at;
 use super::expand::{Names, Target};
+use super::limits::unborrowed;
 use super::model::bound_name;
 use crate::value::first_span;
 
@@ -53,7 +54,11 @@ pub(super) fn bindings(target: &Target<'_>, names: &Names) -> TokenStream {
             let place = first_span(&binding.expr);
             let span = mixed_at(place);
             let name = Ident::new(&bound_name(binding.class, binding.name), span);
-            let expr = target.written(&binding.expr);
+            let expr = match binding.name {
+                // borrowed once, so that the type says whether it is made here
+                "budget" | "breaker" => target.written(unborrowed(&binding.expr)),
+                _ => target.written(&binding.expr),
+            };
             let check = nothing_leaves(&expr, names, span);
             let ty = match binding.name {
                 "max_retries" | "max_attempts" => quote_spanned!(span=> : &::core::primitive::u32),

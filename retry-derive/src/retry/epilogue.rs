@@ -64,6 +64,8 @@ fn fallback(target: &Target<'_>, names: &Names, expr: &Expr) -> TokenStream {
     let error = match find_error(&written) {
         Some(name) => quote_spanned! {place=>
             let #name = #private::failure(#shape, __retry_left, #record);
+            // a mention may be something else of that name: a field, a module
+            let _ = &#name;
         },
         None => quote_spanned!(place=> #private::discard(__retry_left);),
     };

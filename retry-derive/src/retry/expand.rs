@@ -313,7 +313,7 @@ fn attempts(target: &Target<'_>, names: &Names) -> TokenStream {
             #before
             #admit
             #told
-            #private::Recorder::attempt(#record_mut);
+            #private::Recorder::attempt_begins(#record_mut);
             #note
             let __retry_wait = {
                 #attempt

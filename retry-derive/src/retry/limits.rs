@@ -13,16 +13,34 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote_spanned;
-use syn::Expr;
+use syn::{Expr, UnOp};
 
 use super::args::mixed_at;
 use super::expand::{Names, Target, bound};
-use crate::value::first_span;
+use crate::value::{bare, first_span};
 
 impl Target<'_> {
     /// Whether the call shares something.
     pub(super) fn shares(&self) -> bool {
         self.options.budget.is_set() || self.options.breaker.is_set()
+    }
+}
+
+/// Whether an expression makes what it is, and does not name what is there. Borrowed, it is still made here; a macro may
+/// expand to either.
+fn makes_a_value(expr: &Expr) -> bool {
+    match unborrowed(expr) {
+        Expr::Path(_) | Expr::Field(_) | Expr::Index(_) | Expr::Macro(_) | Expr::Lit(_) => false,
+        Expr::Unary(unary) => !matches!(unary.op, UnOp::Deref(_)),
+        _ => true,
+    }
+}
+
+/// What is borrowed, of a borrow.
+pub(super) fn unborrowed(expr: &Expr) -> &Expr {
+    match bare(expr) {
+        Expr::Reference(reference) => unborrowed(&reference.expr),
+        other => other,
     }
 }
 
@@ -37,7 +55,8 @@ pub(super) fn set_up(target: &Target<'_>, names: &Names) -> TokenStream {
         Some(expr) => {
             // what is no budget is an error at its place
             let at = mixed_at(first_span(expr));
-            let (value, of) = (bound(name, expr), Ident::new(&format!("as_{name}"), at));
+            let lasting = if makes_a_value(expr) { "as_lasting" } else { "as" };
+            let (value, of) = (bound(name, expr), Ident::new(&format!("{lasting}_{name}"), at));
             let at_private = target.private_at(at);
             let value = quote_spanned!(at=> #at_private::#of(#value));
             quote_spanned!(*span=> #private::Option::Some(#value))

@@ -65,7 +65,7 @@ impl<K> Call<K> {
                 return Ended::Refused(refused);
             }
             self.tell_if_nested(self.marks);
-            record.attempt();
+            record.attempt_begins();
             let wait = {
                 let marked = Marked(self.marks.then_some(&self.site));
                 let mut attempt = pin!(marked.run(&mut operation));
@@ -110,7 +110,7 @@ impl<K> Call<K> {
                 return Err(refused);
             }
             self.tell_if_nested(true);
-            record.attempt();
+            record.attempt_begins();
             let wait = {
                 let outcome = Marked(Some(&self.site)).run(&mut operation);
                 match self.next(record, guards, &outcome) {

@@ -51,6 +51,12 @@ impl<T> From<Arc<T>> for Shared<'_, T> {
     }
 }
 
+impl<T> From<&Arc<T>> for Shared<'_, T> {
+    fn from(shared: &Arc<T>) -> Self {
+        Self::Owned(Arc::clone(shared))
+    }
+}
+
 impl<'s, O: Observer> From<&'s O> for Shared<'s, dyn Observer + 's> {
     fn from(shared: &'s O) -> Self {
         Self::Borrowed(shared)

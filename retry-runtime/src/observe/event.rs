@@ -37,6 +37,8 @@ pub struct Event<'a> {
     /// What the call's budget held when it last asked it, in thousandths of a token; `None` without a budget, and before it
     /// was asked.
     pub milli_tokens: Option<u64>,
+    /// The fallback ran, and is one of the attempts so far.
+    pub(crate) fell_back: bool,
     #[cfg_attr(not(feature = "tracing"), allow(dead_code))] // nobody else looks at it
     pub(crate) span: &'a CallSpan,
 }
@@ -201,8 +203,13 @@ impl fmt::Display for Said<'_> {
                 write!(f, "the fallback failed ({class}) in {elapsed}, after the first route ended ({reason})")
             }
             What::GivenUp { reason, .. } => {
-                let s = if event.max_attempts == Some(1) { "" } else { "s" };
-                write!(f, "gave up after {attempt}{of} attempt{s} in {elapsed} ({reason})")?;
+                // the fallback is none of the attempts that `max_retries` counts, and a class may have another number
+                let made = attempt.saturating_sub(u32::from(event.fell_back));
+                let of =
+                    Of(event.max_attempts.filter(|max| *max == u64::from(made) || reason != StopReason::Exhausted));
+                let s = if of.0.unwrap_or(u64::from(made)) == 1 { "" } else { "s" };
+                let fallback = if event.fell_back { " and the fallback" } else { "" };
+                write!(f, "gave up after {made}{of} attempt{s}{fallback} in {elapsed} ({reason})")?;
                 if event.class.is_some() { write!(f, ": {class}") } else { Ok(()) }
             }
             What::Parked { reason, letter_id } => {
@@ -282,7 +289,31 @@ mod tests {
             elapsed: Duration::from_micros(1_234_567),
             job_id: Some("a1"),
             milli_tokens: None,
+            fell_back: false,
             span: &SPAN,
+        }
+    }
+
+    // 1.1: of how many says the limit that ended the call, or none; a fallback is none of them
+    #[test]
+    fn a_call_that_gave_up_made_its_attempts_out_of_no_more() {
+        let line = |attempt, max_attempts, fell_back, reason| {
+            let what = What::GivenUp { reason, unfinished: false };
+            let said = Event { attempt, max_attempts, fell_back, ..event(what) }.to_string();
+            said.trim_start_matches("fetch: gave up after ").to_owned()
+        };
+        let (exhausted, permanent) = (StopReason::Exhausted, StopReason::Permanent);
+        for (found, expected) in [
+            (line(3, Some(3), false, exhausted), "3 of 3 attempts in 1.23s (exhausted): timeout"),
+            (line(3, Some(5), false, exhausted), "3 attempts in 1.23s (exhausted): timeout"),
+            (line(1, Some(5), false, exhausted), "1 attempt in 1.23s (exhausted): timeout"),
+            (line(1, Some(1), false, exhausted), "1 of 1 attempt in 1.23s (exhausted): timeout"),
+            (line(1, Some(5), false, permanent), "1 of 5 attempts in 1.23s (permanent): timeout"),
+            (line(8, Some(7), true, exhausted), "7 of 7 attempts and the fallback in 1.23s (exhausted): timeout"),
+            (line(2, Some(5), true, permanent), "1 of 5 attempts and the fallback in 1.23s (permanent): timeout"),
+            (line(2, None, false, exhausted), "2 attempts in 1.23s (exhausted): timeout"),
+        ] {
+            assert_eq!(found, expected);
         }
     }
 

@@ -41,6 +41,13 @@ use crate::stop::StopReason;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TracingObserver;
 
+impl TracingObserver {
+    /// The same as the name alone.
+    pub const fn new() -> Self {
+        Self
+    }
+}
+
 impl Observer for TracingObserver {
     fn on(&self, event: &Event<'_>) {
         let span = event.span.0.get_or_init(|| {

@@ -10,6 +10,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::classify::StatusRules;
+use crate::error::StoreError;
+use crate::policy::PolicyError;
+use crate::refused::{Elapsed, Refused};
 
 /// The class names that a derive wrote down.
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +97,25 @@ macro_rules! through {
 }
 
 through!(&E, &mut E, Box<E>, Rc<E>, Arc<E>);
+
+macro_rules! of_the_library {
+    ($($type:ident: $($class:literal)*;)*) => {$(
+        impl ClassNames for $type {
+            const OWN: Own = Own::closed(stringify!($type), &[$($class),*]);
+        }
+    )*};
+}
+
+of_the_library! {
+    Elapsed: "timeout";
+    Refused: "refused";
+    PolicyError: "configuration";
+    StoreError: "busy" "unavailable" "unknown" "storage_full" "read_only" "corrupt" "invalid_request" "stale_lease" "conflict" "closed";
+}
+
+impl ClassNames for std::convert::Infallible {
+    const OWN: Own = Own::closed("Infallible", &[]);
+}
 
 /// How deep types that ask each other are followed.
 const DEPTH: u32 = 16;

@@ -159,7 +159,8 @@ pub fn succeeded_sharing<R: Recorder>(guards: &Guards<'_>, record: &mut R) -> Op
 #[diagnostic::on_unimplemented(
     message = "`budget = ..` takes a `&Budget` or an `Arc<Budget>`, not `{Self}`",
     label = "not a budget",
-    note = "calls share a budget: `static BUDGET: Budget = Budget::new();` and `budget = &BUDGET`"
+    note = "calls share a budget: `static BUDGET: Budget = Budget::new();` and `budget = &BUDGET`",
+    note = "of `Budgets` it is the one of a key: `budget = BUDGETS.get(key)`"
 )]
 pub trait AsBudget {
     fn as_budget(&self) -> &Budget;
@@ -173,6 +174,40 @@ pub trait AsBudget {
 )]
 pub trait AsBreaker {
     fn as_breaker(&self) -> &CircuitBreaker;
+}
+
+/// What `budget = EXPR` takes where the expression makes a value: one that calls share all the same.
+#[diagnostic::on_unimplemented(
+    message = "`budget = ..` takes a `&Budget` or an `Arc<Budget>` that calls share, not a `{Self}` made here",
+    label = "each call would have one of its own",
+    note = "what each call makes for itself limits nothing: `static BUDGET: Budget = Budget::new();` and `budget = &BUDGET`"
+)]
+pub trait LastingBudget: AsBudget {}
+
+impl<B: AsBudget + ?Sized> LastingBudget for &B {}
+impl<B: AsBudget + ?Sized> LastingBudget for Arc<B> {}
+
+/// What `breaker = EXPR` takes where the expression makes a value: one that calls share all the same.
+#[diagnostic::on_unimplemented(
+    message = "`breaker = ..` takes a `&CircuitBreaker` or an `Arc<CircuitBreaker>` that calls share, not a `{Self}` made here",
+    label = "each call would have one of its own",
+    note = "what each call makes for itself never opens: `static BREAKER: CircuitBreaker = CircuitBreaker::new();` and `breaker = &BREAKER`"
+)]
+pub trait LastingBreaker: AsBreaker {}
+
+impl<B: AsBreaker + ?Sized> LastingBreaker for &B {}
+impl<B: AsBreaker + ?Sized> LastingBreaker for Arc<B> {}
+
+/// The budget of `budget = EXPR`, where that makes a value.
+#[inline]
+pub fn as_lasting_budget<B: LastingBudget>(given: &B) -> &Budget {
+    given.as_budget()
+}
+
+/// The breaker of `breaker = EXPR`, where that makes a value.
+#[inline]
+pub fn as_lasting_breaker<B: LastingBreaker>(given: &B) -> &CircuitBreaker {
+    given.as_breaker()
 }
 
 /// The budget of `budget = EXPR`.

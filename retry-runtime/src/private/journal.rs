@@ -48,8 +48,10 @@ pub(crate) fn not_entered(site: &Site, error: &StoreError) {
 /// The end of a job that may not run without its entry: `journal = required`.
 #[cold]
 pub fn journal_refused<R: Recorder>(record: &mut R, error: &StoreError) -> Refused {
+    let detail = format!("journal: the job cannot be written down: {error}");
+    record.refused_for(&detail);
     record.stopped(Hidden(Stop::plain(StopReason::LedgerRefused)));
-    Refused::new(StopReason::LedgerRefused, format!("journal: the job cannot be written down: {error}"))
+    Refused::new(StopReason::LedgerRefused, detail)
 }
 
 /// Strikes a job out that leaves no letter.

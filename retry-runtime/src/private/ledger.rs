@@ -72,8 +72,10 @@ pub fn ledger_entry<R: Recorder>(
             }
         }
     };
+    let detail = format!("ledger {key}: {refused}");
+    record.refused_for(&detail);
     record.stopped(Hidden(Stop::plain(StopReason::LedgerRefused)));
-    Err(Refused::new(StopReason::LedgerRefused, format!("ledger {key}: {refused}")))
+    Err(Refused::new(StopReason::LedgerRefused, detail))
 }
 
 /// The blocking twin's answer.

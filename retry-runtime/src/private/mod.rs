@@ -28,7 +28,10 @@ pub use call::{At, Said, attempt_limit, failed, names_a_value, rejected, succeed
 pub use cancel::{Cancels, cancel_future, cancelled, is_cancelled, unless_cancelled};
 pub use classes::{Class, Classes, Counts};
 pub use fallback::{fallback_begins, fallback_failed, fallback_succeeded, falls_back};
-pub use guards::{AsBreaker, AsBudget, Guarding, Guards, as_breaker, as_budget, succeeded_sharing};
+pub use guards::{
+    AsBreaker, AsBudget, Guarding, Guards, as_breaker, as_budget, as_lasting_breaker, as_lasting_budget,
+    succeeded_sharing,
+};
 pub use journal::{journal_enter, journal_refused, journal_strike, journal_struck, journal_wait};
 pub use ledger::{Entry, ledger_begin, ledger_end, ledger_ended, ledger_entry, ledger_key, ledger_wait};
 pub use letter::{job_id, model, park, parked, payload, wait_for};

@@ -15,8 +15,8 @@ pub trait Recorder {
     fn wants_text(&self) -> bool;
     /// The call starts: what was there is cleared.
     fn start(&mut self);
-    /// An attempt starts.
-    fn attempt(&mut self);
+    /// An attempt starts. (The compiler advises this trait for a method of the same name that somebody misses.)
+    fn attempt_begins(&mut self);
     /// The time since the start.
     fn elapsed(&self) -> Duration;
     #[doc(hidden)]
@@ -26,9 +26,11 @@ pub trait Recorder {
     /// The call ends.
     #[doc(hidden)]
     fn stopped(&mut self, stop: Hidden);
+    /// What refused the call has more to say.
+    fn refused_for(&mut self, _detail: &str) {}
     /// The second route begins: it counts as an attempt.
     fn fallback_begins(&mut self) {
-        self.attempt();
+        self.attempt_begins();
     }
     /// The second route failed, and the call does.
     fn fallback_ended(&mut self) {}
@@ -117,7 +119,7 @@ impl Recorder for () {
     #[inline]
     fn start(&mut self) {}
     #[inline]
-    fn attempt(&mut self) {}
+    fn attempt_begins(&mut self) {}
     #[inline]
     fn elapsed(&self) -> Duration {
         Duration::ZERO
@@ -153,7 +155,7 @@ impl Recorder for Timer {
     #[inline]
     fn start(&mut self) {}
     #[inline]
-    fn attempt(&mut self) {}
+    fn attempt_begins(&mut self) {}
     fn elapsed(&self) -> Duration {
         clock::monotonic().saturating_duration_since(self.0)
     }
@@ -175,7 +177,7 @@ impl Recorder for RetryContext {
     fn start(&mut self) {
         self.begin();
     }
-    fn attempt(&mut self) {
+    fn attempt_begins(&mut self) {
         self.begin_attempt();
     }
     fn elapsed(&self) -> Duration {
@@ -189,6 +191,9 @@ impl Recorder for RetryContext {
     }
     fn stopped(&mut self, stop: Hidden) {
         Self::stopped(self, stop.0);
+    }
+    fn refused_for(&mut self, detail: &str) {
+        Self::refused_for(self, detail);
     }
     fn last_failure(&self) -> Option<LastFailure> {
         self.last().map(|last| LastFailure {
@@ -255,8 +260,8 @@ impl<R: Recorder, W: Wanted> Recorder for Remember<R, W> {
         self.recorder.start();
     }
     #[inline]
-    fn attempt(&mut self) {
-        self.recorder.attempt();
+    fn attempt_begins(&mut self) {
+        self.recorder.attempt_begins();
     }
     fn elapsed(&self) -> Duration {
         self.recorder.elapsed()
@@ -274,6 +279,9 @@ impl<R: Recorder, W: Wanted> Recorder for Remember<R, W> {
     #[inline]
     fn stopped(&mut self, stop: Hidden) {
         self.recorder.stopped(stop);
+    }
+    fn refused_for(&mut self, detail: &str) {
+        self.recorder.refused_for(detail);
     }
     fn last_failure(&self) -> Option<LastFailure> {
         self.last.as_deref().cloned().or_else(|| self.recorder.last_failure())
@@ -306,7 +314,7 @@ impl Recorder for AtRunTime<'_> {
     fn start(&mut self) {
         self.context(RetryContext::begin);
     }
-    fn attempt(&mut self) {
+    fn attempt_begins(&mut self) {
         self.context(RetryContext::begin_attempt);
     }
     fn elapsed(&self) -> Duration {

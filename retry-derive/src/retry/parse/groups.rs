@@ -113,7 +113,12 @@ fn part(
         return Some(());
     }
     if !input.peek(Token![=]) || input.peek(Token![==]) {
-        diag.error(&key, format!("`{name}` needs a value: `{name} = ..`"));
+        let form = if name == table::JOURNAL { "stands alone, or is written `journal = required`" } else { "" };
+        if form.is_empty() {
+            diag.error(&key, format!("`{name}` needs a value: `{name} = ..`"));
+        } else {
+            diag.error(&key, format!("`{name}` {form}"));
+        }
         return None;
     }
     report(diag, input.parse::<Token![=]>())?;

@@ -42,6 +42,7 @@ pub(super) struct Watching<'o> {
     number: u64,
     facts: Facts,
     has_fallback: bool,
+    fell_back: bool,
     started: Instant,
     attempt_started: Instant,
     attempt: u32,
@@ -66,6 +67,7 @@ impl<'o> Watching<'o> {
             number: CALLS.fetch_add(1, Ordering::Relaxed),
             facts,
             has_fallback,
+            fell_back: false,
             started: now,
             attempt_started: now,
             attempt: 0,
@@ -102,6 +104,7 @@ impl<'o> Watching<'o> {
             News::Stopped(Hidden(stop)) => self.stopped(stop),
             News::FallbackBegins => {
                 self.begin_attempt();
+                self.fell_back = true;
                 if let Stage::BeforeFallback(reason) = self.stage {
                     self.stage = Stage::InFallback(reason);
                 }
@@ -225,6 +228,7 @@ impl<'o> Watching<'o> {
             elapsed: clock::monotonic().saturating_duration_since(self.started),
             job_id: None,
             milli_tokens: self.milli_tokens,
+            fell_back: self.fell_back,
             span: &self.span,
         }
     }

@@ -262,8 +262,8 @@ impl<R: Recorder, W: Watch> Recorder for Watched<'_, R, W> {
         self.record.start();
     }
     #[inline]
-    fn attempt(&mut self) {
-        self.record.attempt();
+    fn attempt_begins(&mut self) {
+        self.record.attempt_begins();
         self.note(News::Attempt);
     }
     #[inline]
@@ -282,6 +282,9 @@ impl<R: Recorder, W: Watch> Recorder for Watched<'_, R, W> {
     fn stopped(&mut self, stop: Hidden) {
         self.record.stopped(stop);
         self.note(News::Stopped(stop));
+    }
+    fn refused_for(&mut self, detail: &str) {
+        self.record.refused_for(detail);
     }
     fn fallback_begins(&mut self) {
         self.record.fallback_begins();

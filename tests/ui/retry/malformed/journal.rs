@@ -28,4 +28,10 @@ fn outside() -> Result<u32, Busy> {
     Err(Busy)
 }
 
+#[retry(dead_letter(sink = dlq, journal(required)))]
+fn in_brackets(dlq: &MemoryStore) -> Result<u32, Busy> {
+    let _ = dlq;
+    Err(Busy)
+}
+
 fn main() {}
