@@ -87,8 +87,10 @@ pub(super) fn goals(measured: &[(&Part, Figures)]) -> String {
 pub(super) fn measured_on(figures: &Figures) -> String {
     let machine = &figures.machine;
     let versions: Vec<String> = figures.versions.iter().map(|(name, version)| versioned(name, version)).collect();
+    // whoever reads a figure of a busy machine has to know
+    let busy = if machine.load > f64::from(machine.cores) { ": **others were busy, measure again**" } else { "" };
     format!(
-        "`{}` on {}: {}, {} cores, {}, load {}. {}.\n",
+        "`{}` on {}: {}, {} cores, {}, load {}{busy}. {}.\n",
         figures.command,
         figures.day,
         machine.cpu,

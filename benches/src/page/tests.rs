@@ -32,6 +32,14 @@ fn the_page_is_made_of_the_figures_alone() {
 }
 
 #[test]
+fn a_busy_machine_is_told_of() {
+    let mut figures: Figures = serde_json::from_str(COLD).unwrap();
+    assert!(!tables::measured_on(&figures).contains("busy"));
+    figures.machine.load = 2.5;
+    assert!(tables::measured_on(&figures).contains("load 2.5: **others were busy, measure again**"));
+}
+
+#[test]
 fn what_was_not_measured_is_told_with_its_command() {
     let mut measured = measured();
     let lines = lacking(&measured);
