@@ -357,7 +357,8 @@ mod tests {
             (
                 What::GivenUp { reason, unfinished: false },
                 "gave_up",
-                "fetch: gave up after 2 of 3 attempts in 1.23s (exhausted): timeout",
+                // fewer than the largest number: that of a class was used up
+                "fetch: gave up after 2 attempts in 1.23s (exhausted): timeout",
             ),
             (What::Parked { reason, letter_id: "7" }, "parked", "fetch: job a1 parked (exhausted) as 7"),
             (
