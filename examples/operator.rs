@@ -98,7 +98,7 @@ async fn replay(store: &SqliteStore) -> Done {
 
     let runner = OperationRunner::new(store.clone()).on("summarise", summarise);
     let operation = runner.run(operation.id).await?;
-    println!("{}: {}", operation.status, operation.counts);
+    println!("{operation}");
     Ok(())
 }
 

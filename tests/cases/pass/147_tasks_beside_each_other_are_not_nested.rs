@@ -41,8 +41,8 @@ async fn attempts() -> u32 {
     assert_eq!(told().await, Err(E::Busy));
     calls.into_inner()
 }
-/// Is in the middle of its only attempt for many polls.
-#[retry(name = "long", max_retries = 0, nested = detect)]
+/// Is in the middle of an attempt for many polls.
+#[retry(name = "long", nested = detect)]
 async fn long(turns: u32) -> Result<u32, E> {
     for _ in 0..turns { yield_now().await }
     Ok(turns)
@@ -55,11 +55,11 @@ async fn panics(early: bool) -> Result<u32, E> {
     std::panic::resume_unwind(Box::new("on purpose"))
 }
 /// Its attempt waits for a task of its own.
-#[retry(name = "starts a task", max_retries = 0, nested = detect)]
+#[retry(name = "starts a task", nested = detect)]
 async fn starts() -> Result<u32, E> {
     Ok(tokio::spawn(attempts()).await.unwrap())
 }
-#[retry(name = "blocking around a runtime", max_retries = 0)]
+#[retry(name = "blocking around a runtime")]
 fn starts_on(runtime: &tokio::runtime::Handle) -> Result<u32, E> {
     let (send, answer) = std::sync::mpsc::channel();
     runtime.spawn(async move { send.send(attempts().await) });
@@ -93,7 +93,7 @@ async fn everything() {
 }
 
 /// In its attempt it is nested: the test can tell.
-#[retry(name = "around", max_retries = 0, nested = detect)]
+#[retry(name = "around", nested = detect)]
 async fn around() -> Result<u32, E> { Ok(attempts().await) }
 
 fn main() {
