@@ -187,6 +187,26 @@ async fn the_next_start_parks_what_the_last_one_left() {
     let row = store.list(Filter::all(), PageRequest::default()).await.unwrap().rows.remove(0);
     assert_eq!((row.reason, row.error_class.as_str(), row.attempts), (StopReason::Crashed, "crashed", 1));
     assert!(row.error_message.contains("ended while it ran this job"), "{}", row.error_message);
+    let counts = store.journalled().await.unwrap();
+    assert_eq!((counts.running, counts.orphaned), (0, 0), "parked and no longer under way");
+}
+
+// D14: a lease ends when it ends. Each process has a clock of its own here, so that the first one cannot renew in time.
+#[tokio::test]
+async fn a_silent_process_is_taken_for_dead_after_its_lease_and_not_before() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("jobs.db");
+    let start = SystemTime::now();
+    let (stopped, time) = (ManualClock::new(start), ManualClock::new(start));
+    let store = options(&path, stopped.clock()).open().unwrap();
+    let other = options(&path, time.clock()).open().unwrap();
+    answered(store.enter(letter("a"))).await;
+    let actor = || Actor::new("test", "");
+    time.advance(OWNER_LEASE - Duration::from_secs(1));
+    assert!(other.reap(actor()).await.unwrap().is_empty(), "a second before the end of the lease");
+    assert_eq!(other.journalled().await.unwrap().running, 1);
+    time.advance(Duration::from_secs(2));
+    assert_eq!(other.reap(actor()).await.unwrap().len(), 1, "a second after it");
 }
 
 // D14, D1: a letter that went to the spill takes its entry with it when it comes home
