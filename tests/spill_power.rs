@@ -20,6 +20,9 @@ fn spill_some(directory: PathBuf) {
         spill.append(&DeadLetter::new("fetch", StopReason::Exhausted, SystemTime::now())).unwrap();
         std::io::stdout().write_all(format!("@ spilled {n}\n").as_bytes()).unwrap();
     }
+    let many: Vec<_> = (0..50).map(|_| DeadLetter::new("fetch", StopReason::Exhausted, SystemTime::now())).collect();
+    spill.append_all(&many.iter().collect::<Vec<_>>()).unwrap();
+    std::io::stdout().write_all(b"@ spilled together\n").unwrap();
 }
 
 // D8
@@ -42,19 +45,22 @@ fn a_sync_lies_between_a_spilled_line_and_its_answer() {
         .expect("this test needs strace: `apt install strace`")
         .status;
     assert!(status.success());
-    let (mut written, mut synced, mut listed, mut answers) = (false, false, false, 0);
+    let (mut written, mut synced, mut listed, mut answers, mut syncs) = (false, false, false, 0, 0);
     for line in std::fs::read_to_string(&trace).unwrap().lines() {
         let on_file = line.contains(".ndjson>");
         if on_file && line.contains("write(") {
             (written, synced) = (true, false);
         } else if line.contains("sync(") {
             synced |= on_file && written;
+            syncs += u32::from(on_file);
             listed |= line.contains(&format!("{}>", spilled_to.display()));
         } else if line.contains("write(") && line.contains("@ spilled") {
             assert!(written && synced, "answer {answers} came before the sync of its line");
             assert!(listed, "answer {answers} came before the sync of the directory");
-            (written, synced, answers) = (false, false, answers + 1);
+            // letters that come together share one sync: a store that is down at a bad moment has many of them
+            assert_eq!(syncs, 1, "syncs of the file before answer {answers}");
+            (written, synced, answers, syncs) = (false, false, answers + 1, 0);
         }
     }
-    assert_eq!(answers, 5);
+    assert_eq!(answers, 6);
 }
