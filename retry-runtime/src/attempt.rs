@@ -82,6 +82,7 @@ fn end_mark(bytes: usize) -> String {
 }
 
 /// Cuts a text's end, to at most `max` bytes, and says how much is gone.
+#[cfg(feature = "stores")]
 pub(crate) fn cut_end(text: &str, max: usize) -> Cow<'_, str> {
     if text.len() <= max {
         return Cow::Borrowed(text);
@@ -92,6 +93,7 @@ pub(crate) fn cut_end(text: &str, max: usize) -> Cow<'_, str> {
 }
 
 /// The text up to the first place where something was cut out of its middle, the mark included.
+#[cfg(feature = "stores")]
 pub(crate) fn before_cut(text: &str) -> Option<&str> {
     let marks = text.match_indices(" ...[").find_map(|(at, begin)| {
         let behind = text.get(at + begin.len()..)?.trim_start_matches(|c: char| c.is_ascii_digit());

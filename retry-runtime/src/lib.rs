@@ -61,7 +61,9 @@ pub use builder::{CancelWith, FromRefusal, Never};
 pub use classify::{Classify, StatusRules};
 pub use context::RetryContext;
 pub use counters::DailyCounters;
-pub use dead_letter::{DeadLetter, DeadLetterSink, DeadLetterStore};
+#[cfg(feature = "stores")]
+pub use dead_letter::DeadLetterStore;
+pub use dead_letter::{DeadLetter, DeadLetterSink};
 pub use engine::{Nested, Unknown};
 pub use gave_up::GaveUp;
 pub use jitter::Jitter;

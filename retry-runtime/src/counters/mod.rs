@@ -27,8 +27,10 @@ pub use thresholds::{Degraded, Threshold, Thresholds};
 pub struct Day(i64);
 
 /// A moment in UTC, to the second.
+#[cfg(feature = "stores")]
 pub(crate) struct Utc(pub(crate) SystemTime);
 
+#[cfg(feature = "stores")]
 impl Utc {
     /// Of a day beyond the calendar only the time of day is left.
     pub(crate) fn second_of_day(&self) -> u64 {
@@ -36,6 +38,7 @@ impl Utc {
     }
 }
 
+#[cfg(feature = "stores")]
 impl fmt::Display for Utc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let second = self.second_of_day();

@@ -9,22 +9,6 @@ use crate::error::{StoreError, StoreErrorKind};
 use crate::stop::StopReason;
 use crate::verdict::Disposition;
 
-/// Who changes something, and why. Written down with the change.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Actor {
-    /// A person, or a program.
-    pub name: String,
-    /// Why; may be empty.
-    pub reason: String,
-}
-
-impl Actor {
-    /// An actor with a reason.
-    pub fn new(name: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self { name: name.into(), reason: reason.into() }
-    }
-}
-
 /// Which letters to take for a replay.
 ///
 /// A store takes parked letters of the named kinds that match the filter, the ones due longest first (ties by number), at

@@ -1,18 +1,13 @@
 //! What a store offers beyond taking letters.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::dead_letter::{
-    Actor, Aggregate, ClaimRequest, Claimed, DeadLetterSink, Edit, Edited, EventPage, EventQuery, Filter, Finish,
-    Group, LetterDetail, LetterRow, Page, PageRequest, Release, Revision, Summary,
+    Actor, Aggregate, BoxFuture, ClaimRequest, Claimed, DeadLetterSink, Edit, Edited, EventPage, EventQuery, Filter,
+    Finish, Group, LetterDetail, LetterRow, Page, PageRequest, Release, Revision, Summary,
 };
 use crate::error::StoreError;
-
-/// A future behind a pointer, so that traits with it make objects.
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// What a store can do beyond the minimum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

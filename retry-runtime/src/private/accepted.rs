@@ -4,6 +4,7 @@
 //! comes to an end of its own.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::mem;
@@ -18,7 +19,7 @@ use crate::__private::site::Site;
 use crate::__private::watch::{News, Watch, Watched, parking};
 use crate::clock;
 use crate::context::RetryContext;
-use crate::dead_letter::{DeadLetter, JobEnd, ReplayScope, Ticket};
+use crate::dead_letter::{DeadLetter, JobEnd, Ticket, is_replayed};
 use crate::engine::Stop;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::id::Id;
@@ -87,7 +88,7 @@ impl<'a, V: Watch, W: Fn(DeadLetter, &V) -> Ticket> Accepted<'a, V, W> {
     pub fn entry(&self, fill: impl FnOnce(DeadLetter) -> DeadLetter) -> Option<DeadLetter> {
         let job =
             fill(DeadLetter::known_as(self.job.park_id, self.job.site.name(), StopReason::Crashed, clock::wall()));
-        let replayed = ReplayScope::current().is_some_and(|scope| scope.covers(&job.kind, job.job_id.as_deref()));
+        let replayed = is_replayed(&job.kind, || job.job_id.as_deref().map(Cow::Borrowed));
         (!replayed).then_some(job)
     }
 

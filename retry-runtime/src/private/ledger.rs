@@ -1,5 +1,6 @@
 //! The attempt ledger around one call.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +10,7 @@ use crate::__private::record::{Hidden, Recorder};
 use crate::__private::site::Site;
 use crate::clock;
 use crate::context::RetryContext;
-use crate::dead_letter::ReplayScope;
+use crate::dead_letter::is_replayed;
 use crate::engine::Stop;
 use crate::error::StoreError;
 use crate::ledger::{AttemptLedger, Begin, End, LedgerKey, LedgerToken};
@@ -38,10 +39,8 @@ pub fn ledger_begin<L: AttemptLedger + ?Sized>(
     max_attempts: u32,
     job_id: Option<&dyn Display>,
 ) -> Option<Reply<Result<Begin, StoreError>>> {
-    let replayed = ReplayScope::current().is_some_and(|scope| {
-        let job_id = job_id.map_or_else(|| key.key.clone(), ToString::to_string);
-        scope.covers(site.name(), Some(&job_id))
-    });
+    let job = || job_id.map_or(Cow::Borrowed(&*key.key), |job_id| Cow::Owned(job_id.to_string()));
+    let replayed = is_replayed(site.name(), || Some(job()));
     (!replayed).then(|| ledger.begin(key.clone(), max_attempts))
 }
 

@@ -10,7 +10,9 @@ use crate::__private::site::Site;
 use crate::__private::watch::{News, Watch};
 use crate::clock;
 use crate::context::RetryContext;
-use crate::dead_letter::{DeadLetter, DeadLetterSink, Parking, Payload, Ticket, hand_over, lose, loss_is_said};
+use crate::dead_letter::{
+    DeadLetter, DeadLetterSink, Parking, Payload, Ticket, hand_over_or_submit, lose, loss_is_said,
+};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::id::Id;
 use crate::observe::Notice;
@@ -111,7 +113,7 @@ fn named(letter: &DeadLetter) -> DeadLetter {
 /// every other loss said, once, also where the sink only answers with it.
 pub fn park<S: DeadLetterSink + ?Sized>(sink: &S, letter: DeadLetter) -> Ticket {
     let named = named(&letter);
-    match catch_unwind(AssertUnwindSafe(|| hand_over(sink, letter))) {
+    match catch_unwind(AssertUnwindSafe(|| hand_over_or_submit(sink, letter))) {
         Ok(ticket) => said_if_lost(named, ticket),
         Err(panic) => {
             let message = format!("the sink panicked: {}", end_of_panic(panic));

@@ -8,6 +8,7 @@
 //! A job that was parked as crashed may have been done: the process may have been killed between the work and the entry's
 //! end. At least once, as everywhere here.
 
+#[cfg(feature = "stores")]
 mod rules;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use crate::error::StoreError;
 use crate::id::Id;
 use crate::reply::Reply;
 
+#[cfg(feature = "stores")]
 pub use rules::crashed;
 
 /// How long a process is taken for alive after its store last said so; renewed every third of it by the store's own thread.

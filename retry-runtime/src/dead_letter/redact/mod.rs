@@ -163,6 +163,7 @@ impl Redactor {
     }
 
     /// Whether it has a key of the user's: what was cut before it came here may have had that key in the cut.
+    #[cfg(feature = "stores")]
     pub(crate) fn has_own_keys(&self) -> bool {
         self.keys.iter().any(|key| !KEYS.contains(&key.as_str()))
     }

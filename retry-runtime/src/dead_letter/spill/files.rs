@@ -47,6 +47,7 @@ pub(super) fn files_ending(dir: &Path, base: &OsStr, ending: &[u8]) -> io::Resul
 }
 
 /// Every file of `base` in `dir` that holds spilled lines, those taken in or set aside included.
+#[cfg(feature = "stores")]
 pub(super) fn all_files(dir: &Path, base: &OsStr) -> io::Result<Vec<PathBuf>> {
     let entries = match std::fs::read_dir(dir) {
         Ok(entries) => entries,
@@ -127,7 +128,7 @@ pub(super) fn spill_dirs(base: &Path) -> Vec<PathBuf> {
     let own = base.parent().map(Path::to_owned);
     let state = state_dir(|name| std::env::var_os(name)).map(|state| {
         // Two stores may have one file name; the directory's name keeps them apart.
-        let mut hash = crate::dead_letter::fingerprint::Fnv::new();
+        let mut hash = crate::dead_letter::fnv::Fnv::new();
         hash.part(base.as_os_str().as_encoded_bytes());
         state.join("retry-runtime").join(hash.to_string())
     });

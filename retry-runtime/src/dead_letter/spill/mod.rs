@@ -5,6 +5,7 @@
 //! when it works again; a line that is imported twice changes nothing, because stores know the letter's `park_id`.
 
 mod crc;
+#[cfg(feature = "stores")]
 mod erase;
 mod files;
 mod import;
@@ -24,7 +25,9 @@ use crate::dead_letter::{DeadLetter, give_back_losses, take_losses};
 use crate::error::{StoreError, StoreErrorKind};
 use lock::Locked;
 
+#[cfg(feature = "stores")]
 pub(crate) use crc::crc32;
+#[cfg(feature = "stores")]
 pub use erase::Erased;
 pub(crate) use import::Waiting;
 pub use import::{Batch, Import};
