@@ -110,6 +110,7 @@ mod ledger;
 mod letters;
 mod open;
 mod operations;
+mod overview;
 mod park;
 mod payload;
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::filter::Condition;
 use crate::open::files::OpenerLock;
 use crate::payload::Payloads;
 use crate::rows::Tx;
-use crate::{claim, due, events, groups, history, ledger, letters, open};
+use crate::{claim, due, events, groups, history, ledger, letters, open, overview};
 
 fn connection() -> (tempfile::TempDir, open::Writer) {
     let directory = tempfile::tempdir().unwrap();
@@ -381,6 +381,22 @@ fn retention_walks_the_index_of_closed_letters() {
         let plan = plan(&writer.connection, &cut.count_query("default"));
         assert!(plan.starts_with("SEARCH letter USING INDEX letter_closed (state=? AND closed_at<?)"), "{plan}");
         assert!(!plan.contains("TEMP B-TREE"), "sorted in memory: {plan}");
+    }
+}
+
+// The first page of a store with a million letters: the earliest hint of each kind, and what was closed in a day.
+#[test]
+fn an_overview_walks_indexes() {
+    let (_directory, writer) = connection();
+    for (sql, wanted) in [
+        (overview::NEXT_DUE, "letter_claim (scope=? AND kind=? AND not_before>?)"),
+        (overview::RECOVERED, "letter_closed (state=? AND closed_at>?)"),
+    ] {
+        let plan = plan(
+            &writer.connection,
+            &Condition { sql: sql.to_owned(), values: vec!["default".to_owned().into(), 7.into()] },
+        );
+        assert!(plan.contains(wanted), "{plan}");
     }
 }
 

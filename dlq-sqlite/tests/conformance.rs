@@ -96,6 +96,12 @@ fn the_store_keeps_the_rules_of_administration() {
 }
 
 #[test]
+fn the_store_keeps_the_rules_of_overviews() {
+    let fresh = Fresh::new();
+    conformance::overview(|clock| fresh.store(clock)).assert_passed();
+}
+
+#[test]
 fn the_store_keeps_the_rules_of_doctors() {
     let fresh = Fresh::new();
     conformance::doctor(|clock| fresh.store(clock)).assert_passed();

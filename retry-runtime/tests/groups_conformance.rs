@@ -18,6 +18,11 @@ fn the_store_in_memory_passes() {
     conformance::groups(MemoryStore::with_clock).assert_passed();
 }
 
+#[test]
+fn the_store_in_memory_keeps_the_rules_of_overviews() {
+    conformance::overview(MemoryStore::with_clock).assert_passed();
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     FilterIgnored,

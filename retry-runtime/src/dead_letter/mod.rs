@@ -41,6 +41,8 @@ mod memory;
 #[cfg(feature = "stores")]
 mod operations;
 #[cfg(feature = "stores")]
+mod overview;
+#[cfg(feature = "stores")]
 mod page;
 #[cfg(feature = "stores")]
 mod record;
@@ -122,6 +124,8 @@ pub use operations::{
     PlanRow, Prospect, Room, Steer, Verb, act, ended_as, failing_too_often, next_stage, only_for, released_as,
     stage_total,
 };
+#[cfg(feature = "stores")]
+pub use overview::{FileRole, Overview, ProcessFacts, StoreFacts, StoreFile};
 #[cfg(feature = "stores")]
 pub use page::{Cursor, LOOK_AT, Order, Page, PageRequest};
 #[cfg(feature = "stores")]

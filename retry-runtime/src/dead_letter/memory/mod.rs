@@ -10,6 +10,7 @@ mod journal;
 mod kept;
 mod ledger;
 mod operations;
+mod overview;
 mod portable;
 
 use std::collections::{BTreeMap, HashMap};

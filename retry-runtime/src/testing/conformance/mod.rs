@@ -39,6 +39,7 @@ mod lifecycle;
 mod model;
 mod operations;
 mod operations_run;
+mod overview;
 mod park;
 mod portable;
 mod read;
@@ -53,7 +54,8 @@ use std::sync::Arc;
 
 use crate::counters::{DailyCounters, Thresholds};
 use crate::dead_letter::{
-    BulkOperations, Checkup, DeadLetterSink, DeadLetterStore, Doctor, Finding, JobJournal, StoreAdmin, StoreClock,
+    BulkOperations, Checkup, DeadLetterSink, DeadLetterStore, Doctor, Finding, JobJournal, Overview, StoreAdmin,
+    StoreClock,
 };
 use crate::ledger::{AttemptLedger, LedgerBooks};
 
@@ -135,6 +137,11 @@ pub fn audit<S: DeadLetterStore + AttemptLedger>(mut make: impl FnMut(StoreClock
 /// Checks a store's groups of failures. `make` gives a fresh, empty store on the clock.
 pub fn groups<S: crate::dead_letter::FailureGroups>(mut make: impl FnMut(StoreClock) -> S) -> Report {
     run(groups::checks(), || Bench::new(&mut make))
+}
+
+/// Checks what a store says of itself as a whole. `make` gives a fresh, empty store on the clock.
+pub fn overview<S: DeadLetterStore + Overview>(mut make: impl FnMut(StoreClock) -> S) -> Report {
+    run(overview::checks(), || Bench::new(&mut make))
 }
 
 /// Checks an attempt ledger. `make` gives a fresh, empty ledger on the clock.
