@@ -84,7 +84,7 @@ pub use event::{Event, What};
 pub use notice::{Level, Notice, set_listener};
 pub use observer::{FromFn, Observer, from_fn, install, observer_panics};
 pub(crate) use observer::{installed, tell};
-pub(crate) use once::{BuiltAt, warn_once, with_place};
+pub(crate) use once::{BuiltAt, is_first, warn_once, with_place};
 pub(crate) use span::CallSpan;
 #[cfg(feature = "metrics")]
 pub use to_metrics::MetricsObserver;

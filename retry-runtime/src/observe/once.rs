@@ -1,6 +1,5 @@
-//! What is said once.
+//! What is done once.
 
-use std::collections::{HashMap, HashSet};
 use std::panic::Location;
 use std::sync::{Mutex, PoisonError};
 
@@ -9,17 +8,24 @@ use super::Notice;
 /// Where a call was set up, beside its operation's name: many that are built at run time have the same one.
 pub(crate) type BuiltAt = Option<&'static Location<'static>>;
 
-/// The operations about which a notice was said, at each place.
-type Said = HashMap<(&'static str, BuiltAt), HashSet<String>>;
+/// What was done about an operation at a place. In order, and no hash map: a list is a tenth of the code.
+type Done = Vec<(&'static str, BuiltAt, Box<str>)>;
 
-/// Says a warning once for each notice, operation and place. What was said before costs a look, and no memory.
+/// Whether this is asked for the first time about the operation at that place. What was asked before costs a look, and no
+/// memory.
+pub(crate) fn is_first(what: &'static str, operation: &str, built_at: BuiltAt) -> bool {
+    static DONE: Mutex<Done> = Mutex::new(Vec::new());
+    let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let place = done.binary_search_by(|(which, at, whose)| (*which, *at, &**whose).cmp(&(what, built_at, operation)));
+    if let Err(place) = place {
+        done.insert(place, (what, built_at, operation.into()));
+    }
+    place.is_err()
+}
+
+/// Says a warning once for each notice, operation and place.
 pub(crate) fn warn_once(name: &'static str, operation: &str, built_at: BuiltAt, message: impl FnOnce() -> String) {
-    static SAID: Mutex<Option<Said>> = Mutex::new(None);
-    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
-    let operations = said.get_or_insert_default().entry((name, built_at)).or_default();
-    if !operations.contains(operation) {
-        operations.insert(operation.to_owned());
-        drop(said);
+    if is_first(name, operation, built_at) {
         Notice::warning(name, operation, with_place(message(), built_at)).say();
     }
 }
