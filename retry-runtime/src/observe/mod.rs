@@ -82,11 +82,14 @@ mod to_tracing;
 
 pub use event::{Event, What};
 pub use notice::{Level, Notice, set_listener};
-pub use observer::{FromFn, Observer, from_fn, install, observer_panics};
-pub(crate) use observer::{installed, tell};
+pub use observer::{FromFn, Observer, from_fn, observer_panics};
+pub(crate) use observer::{installed, keep, tell};
 pub(crate) use once::{BuiltAt, is_first, warn_once, with_place};
 pub(crate) use span::CallSpan;
 #[cfg(feature = "metrics")]
 pub use to_metrics::MetricsObserver;
 #[cfg(feature = "tracing")]
 pub use to_tracing::TracingObserver;
+
+// what an installed observer needs is known there, and linked into programs that install one
+pub use crate::__private::install;

@@ -95,10 +95,9 @@ fn panicked<O: Observer + ?Sized>(observer: &O, event: &Event<'_>) {
 static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
 static INSTALLED: OnceLock<Box<dyn Observer>> = OnceLock::new();
 
-/// Tells `observer` of all calls of this process that start from now on, beside the observer of each. The first one stays
-/// for ever; `false` says that there was one already. Several are installed as one: `install((log, metrics))`.
-pub fn install(observer: impl Observer + 'static) -> bool {
-    let first = INSTALLED.set(Box::new(observer)).is_ok();
+/// Keeps the installed observer. `false`: there is one already.
+pub(crate) fn keep(observer: Box<dyn Observer>) -> bool {
+    let first = INSTALLED.set(observer).is_ok();
     IS_INSTALLED.store(true, Ordering::Relaxed);
     first
 }

@@ -51,7 +51,7 @@ pub use site::{AsPolicy, Site};
 pub use stand_in::{FromBroken, FromCancelled, FromElapsed, FromRefused, FromUnjournalled};
 pub use text::text_of;
 pub use wait::{Timed, is_zero, poll_limited, sleep, sleep_blocking, yield_once};
-pub use watch::{Ambient, Facts, News, Observed, Seen, Watch, Watched, as_observer, parking};
+pub use watch::{Ambient, Facts, News, Observed, Seen, Watch, Watched, as_observer, install, parking};
 
 pub use crate::engine::Session;
 pub use crate::nest::Mark;

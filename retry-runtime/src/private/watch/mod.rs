@@ -4,6 +4,7 @@
 //! for the installed one: four bytes, which are zero when there is none.
 
 mod call;
+mod hooks;
 mod slab;
 
 use std::cell::Cell;
@@ -15,6 +16,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use self::call::{WatchedBy, Watching};
+use self::hooks::hooks;
 use self::slab::Handle;
 use crate::__private::record::{Hidden, Recorder};
 use crate::context::RetryContext;
@@ -22,6 +24,8 @@ use crate::dead_letter::{DeadLetter, Parking, Ticket};
 use crate::observe::{Observer, installed};
 use crate::refused::LastFailure;
 use crate::verdict::Verdict;
+
+pub use self::hooks::install;
 
 /// What an observer is told of a call before its first event.
 #[derive(Clone, Copy, Debug)]
@@ -89,16 +93,7 @@ impl Ambient {
     #[cold]
     #[inline(never)]
     fn watched(observer: &'static dyn Observer, has_fallback: bool, facts: Facts) -> Self {
-        let by = WatchedBy { own: None, installed: Some(observer), catches: false };
-        Self(slab::put(Box::new(Watching::new(by, has_fallback, facts))))
-    }
-
-    fn with(&self, tell: impl FnOnce(&mut Watching<'static>)) {
-        let Some(handle) = self.0 else { return };
-        if let Some(mut call) = slab::take(handle) {
-            tell(&mut call);
-            slab::give_back(handle, call);
-        }
+        Self(hooks().and_then(|hooks| (hooks.begin)(observer, has_fallback, facts)))
     }
 }
 
@@ -111,11 +106,15 @@ impl Watch for Ambient {
     #[cold]
     #[inline(never)]
     fn note(&self, news: News<'_>) {
-        self.with(|call| call.note(news));
+        if let (Some(handle), Some(hooks)) = (self.0, hooks()) {
+            (hooks.note)(handle, news);
+        }
     }
 
     fn later(&self, ticket: Ticket) {
-        self.with(|call| call.later(ticket));
+        if let (Some(handle), Some(hooks)) = (self.0, hooks()) {
+            (hooks.later)(handle, ticket);
+        }
     }
 }
 
@@ -131,8 +130,9 @@ impl Drop for Ambient {
 #[cold]
 #[inline(never)]
 fn over(handle: Handle) {
-    drop(slab::take(handle));
-    slab::free(handle);
+    if let Some(hooks) = hooks() {
+        (hooks.over)(handle);
+    }
 }
 
 /// A call with an observer of its own. The installed one watches it as well.
