@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use dlq_sqlite::SqliteStore;
 use retry_runtime::counters::Thresholds;
-use retry_runtime::dead_letter::{BoxFuture, BulkOperations, Doctor, FailureGroups, JobJournal, Overview, StoreAdmin};
+use retry_runtime::dead_letter::{
+    BoxFuture, BulkOperations, Doctor, FailureGroups, JobJournal, Oversight, Overview, StoreAdmin,
+};
 use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::ledger::LedgerBooks;
 
@@ -16,12 +18,21 @@ use crate::exit::Failure;
 
 /// Everything a store can do: implemented by whatever implements the traits.
 pub trait AnyStore:
-    BulkOperations + FailureGroups + StoreAdmin + Doctor + LedgerBooks + Thresholds + JobJournal + Overview
+    BulkOperations + FailureGroups + StoreAdmin + Doctor + LedgerBooks + Thresholds + JobJournal + Oversight + Overview
 {
 }
 
 impl<S> AnyStore for S where
-    S: BulkOperations + FailureGroups + StoreAdmin + Doctor + LedgerBooks + Thresholds + JobJournal + Overview + ?Sized
+    S: BulkOperations
+        + FailureGroups
+        + StoreAdmin
+        + Doctor
+        + LedgerBooks
+        + Thresholds
+        + JobJournal
+        + Oversight
+        + Overview
+        + ?Sized
 {
 }
 

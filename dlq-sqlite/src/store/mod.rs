@@ -7,6 +7,7 @@ mod journal;
 mod kept;
 mod late;
 mod operations;
+mod oversight;
 mod overview;
 mod unheard;
 mod verbs;

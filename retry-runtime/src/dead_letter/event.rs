@@ -24,6 +24,9 @@ use crate::dead_letter::LetterState;
 /// | `pruned` | not of a letter: closed letters were deleted, with their events (`detail`: how many) |
 /// | `ledger_reset` | not of a letter: a key of the attempt ledger was opened again (`detail`: which) |
 /// | `threshold_set`, `threshold_removed` | not of a letter: a threshold of a daily counter (`detail`: which, and its value) |
+/// | `payload_shown` | somebody saw its payload (`detail`: how, and which revision) |
+/// | `refused` | of a letter or the store: somebody wanted to change something and may not (`detail`: what, and why) |
+/// | `logged_in`, `login_refused` | not of a letter: somebody came to the dashboard, or was not let in (`detail`: from where) |
 /// | `operation_started` | of a bulk operation: its members were frozen (`detail`: its verb, and how many) |
 /// | `operation_running` | a runner took it (`detail`: who) |
 /// | `operation_paused`, `operation_failed` | it stopped (`detail`: its note, which says why) |

@@ -41,6 +41,8 @@ mod memory;
 #[cfg(feature = "stores")]
 mod operations;
 #[cfg(feature = "stores")]
+mod oversight;
+#[cfg(feature = "stores")]
 mod overview;
 #[cfg(feature = "stores")]
 mod page;
@@ -124,6 +126,8 @@ pub use operations::{
     PlanRow, Prospect, Room, Steer, Verb, act, ended_as, failing_too_often, next_stage, only_for, released_as,
     stage_total,
 };
+#[cfg(feature = "stores")]
+pub use oversight::{Incident, Oversight};
 #[cfg(feature = "stores")]
 pub use overview::{FileRole, Overview, ProcessFacts, StoreFacts, StoreFile};
 #[cfg(feature = "stores")]

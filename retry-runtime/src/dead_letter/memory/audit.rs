@@ -2,8 +2,12 @@
 
 use std::time::SystemTime;
 
-use super::State;
-use crate::dead_letter::{Actor, EventPage, EventQuery, EventRecord, LetterRow, LetterState};
+use super::{MemoryStore, State, later};
+use crate::attempt::cut_middle;
+use crate::dead_letter::{
+    Actor, BoxFuture, EventPage, EventQuery, EventRecord, Incident, LetterRow, LetterState, MAX_ACTOR_REASON, Oversight,
+};
+use crate::error::StoreError;
 
 impl State {
     /// Writes down what happened to a letter. `row` is the letter after it.
@@ -46,5 +50,27 @@ impl State {
             asked.rev().take(wanted).cloned().collect()
         };
         EventPage::of(events, query.limit)
+    }
+}
+
+impl Oversight for MemoryStore {
+    fn record(
+        &self,
+        incident: Incident,
+        letter_id: Option<String>,
+        detail: String,
+        actor: Actor,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        later(move || {
+            let now = self.clock.now();
+            let mut state = self.lock();
+            let seen = letter_id.and_then(|id| state.letters.values().find(|stored| stored.row.letter_id == id));
+            let seen = seen.map(|stored| stored.row.letter_id.clone());
+            state.note(incident.as_str(), &actor, &cut_middle(&detail, MAX_ACTOR_REASON), now);
+            if let Some(event) = state.events.last_mut() {
+                event.letter_id = seen;
+            }
+            Ok(())
+        })
     }
 }
