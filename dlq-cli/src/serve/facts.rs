@@ -1,0 +1,238 @@
+//! What the first screen says, gathered at once and kept for a moment: however many look, the store is asked once.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use retry_runtime::counters::{Degraded, Thresholds as _};
+use retry_runtime::dead_letter::{
+    Aggregate, ArrivalKey, Arrivals, Bucket, BulkOperations as _, Checkup, DeadLetterStore as _, Doctor as _,
+    EventQuery, EventRecord, FailureGroups as _, Filter, Finding, Group, GroupKey, GroupsPage, GroupsRequest,
+    LetterRow, LetterState, Operation, Order, Overview as _, PageRequest, StoreFacts, Summary,
+};
+use retry_runtime::error::StoreError;
+use tokio::sync::watch;
+
+use super::app::App;
+
+/// A page waits so long for fresh numbers; then it shows those of before, and says of when.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// The first page has nothing to show: it waits longer.
+const FIRST: Duration = Duration::from_secs(10);
+
+/// Numbers are not asked for again within this time, or within ten times what they cost.
+const FRESH: Duration = Duration::from_secs(1);
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// The age of letters in the matrix: name, and from and to how many days ago they were seen last.
+pub(super) const AGES: &[(&str, u64, u64)] =
+    &[("today", 0, 1), ("yesterday", 1, 2), ("2–6 days", 2, 7), ("7–29 days", 7, 30), ("30 days and more", 30, 0)];
+
+/// The numbers of a moment. What could not be read is empty, and told in `failed`.
+#[derive(Debug)]
+pub(super) struct Facts {
+    pub(super) at: SystemTime,
+    taken: Instant,
+    cost: Duration,
+    generation: u64,
+    pub(super) summary: Summary,
+    /// The store as a whole; `None` where it could not be asked.
+    pub(super) store: Option<StoreFacts>,
+    /// Letters under a lease, those longest unseen first.
+    pub(super) replaying: Vec<LetterRow>,
+    pub(super) oldest: Option<SystemTime>,
+    /// Parkings of this hour, and of the same hour of the seven days before.
+    pub(super) arrivals: (u64, Vec<u64>),
+    /// Parkings of each of the last 24 hours.
+    pub(super) hours: Vec<u64>,
+    pub(super) lost: u64,
+    pub(super) groups: GroupsPage,
+    /// Error classes, and their letters by age, the most first.
+    pub(super) matrix: Vec<(String, [u64; 5])>,
+    pub(super) operations: Vec<Operation>,
+    pub(super) findings: Vec<Finding>,
+    pub(super) degraded: Vec<Degraded>,
+    pub(super) events: Vec<EventRecord>,
+    pub(super) failed: Vec<String>,
+}
+
+impl Facts {
+    async fn gather(app: &App, generation: u64) -> Self {
+        let (store, now, taken) = (&app.store, app.now(), Instant::now());
+        let mut failed = Vec::new();
+        let mut part = |what: &str, error: StoreError| failed.push(format!("{what}: {error}"));
+        macro_rules! ask {
+            ($what:literal, $question:expr) => {
+                match $question.await {
+                    Ok(answer) => answer,
+                    Err(error) => {
+                        part($what, error);
+                        Default::default()
+                    }
+                }
+            };
+        }
+        let summary = ask!("what is owed", store.summary());
+        let whole = match store.facts().await {
+            Ok(facts) => Some(facts),
+            Err(error) => {
+                part("the store as a whole", error);
+                None
+            }
+        };
+        let mut leased = Filter::all();
+        leased.states.push(LetterState::Replaying);
+        let leased = store.list(leased, PageRequest::first(Order::LongestUnseenFirst, 5)).await;
+        let classes = Aggregate::new(Filter::owed(), [GroupKey::ErrorClass]).per(Bucket::Day);
+        let classes: Vec<Group> = ask!("letters by class and age", store.aggregate(classes));
+        let week = now.checked_sub(7 * DAY).unwrap_or(now);
+        let arrivals = Arrivals::new(ArrivalKey::All, week, now, Bucket::Hour);
+        let series = ask!("arrivals", store.arrivals(arrivals));
+        let series = series.first();
+        let hours: Vec<u64> = series.map(|all| all.counts.iter().map(|(_, n)| *n).collect()).unwrap_or_default();
+        let lost = ask!("what was lost", store.recent("dead_letter".into(), "lost".into(), 30));
+        Self {
+            at: now,
+            taken,
+            generation,
+            store: whole,
+            replaying: leased.map(|page| page.rows).unwrap_or_default(),
+            oldest: classes.iter().map(|group| group.first_seen).min(),
+            matrix: matrix(&classes, Bucket::Day.start(now)),
+            arrivals: series.map(|all| all.against_past_days(7)).unwrap_or_default(),
+            hours: hours.get(hours.len().saturating_sub(24)..).unwrap_or_default().to_vec(),
+            lost: lost.iter().map(|(_, n)| *n).sum(),
+            groups: ask!("groups of failures", store.groups(GroupsRequest::new(Filter::owed()).limit(10))),
+            operations: ask!("operations", open_operations(app)),
+            findings: ask!("the examination", store.doctor(Checkup::quick())),
+            degraded: ask!("daily counters", store.degraded(store.today())),
+            events: match store.events(EventQuery::all().limit(8)).await {
+                Ok(page) => page.events,
+                Err(error) => {
+                    part("the audit", error);
+                    Vec::new()
+                }
+            },
+            summary,
+            failed,
+            cost: taken.elapsed(),
+        }
+    }
+}
+
+/// Operations that are not over, the newest first, of the newest hundred.
+async fn open_operations(app: &App) -> Result<Vec<Operation>, StoreError> {
+    let mut operations = app.store.operations(None, 100).await?;
+    operations.retain(|operation| !operation.status.is_over());
+    operations.truncate(10);
+    Ok(operations)
+}
+
+fn matrix(groups: &[Group], today: SystemTime) -> Vec<(String, [u64; 5])> {
+    let mut classes: BTreeMap<String, [u64; 5]> = BTreeMap::new();
+    for group in groups {
+        let seen = group.bucket.unwrap_or(today);
+        let days = today.duration_since(seen).map_or(0, |age| age.as_secs() / 86_400);
+        let age = AGES.iter().position(|(_, from, to)| days >= *from && (*to == 0 || days < *to));
+        let class = group.keys.first().cloned().unwrap_or_default();
+        if let Some(cell) = age.and_then(|age| classes.entry(class).or_default().get_mut(age)) {
+            *cell += group.letters;
+        }
+    }
+    let mut classes: Vec<_> = classes.into_iter().collect();
+    classes.sort_by_key(|(_, ages)| std::cmp::Reverse(ages.iter().sum::<u64>()));
+    classes
+}
+
+/// The newest facts, and whether somebody is gathering newer ones.
+pub(super) struct Cache {
+    newest: watch::Sender<Option<Arc<Facts>>>,
+    gathering: Mutex<bool>,
+    /// Raised whenever something was changed here: facts of before are stale, however young.
+    generation: AtomicU64,
+}
+
+impl Default for Cache {
+    fn default() -> Self {
+        Self { newest: watch::Sender::new(None), gathering: Mutex::new(false), generation: AtomicU64::new(0) }
+    }
+}
+
+impl Cache {
+    /// Something was changed.
+    pub(super) fn stale(&self) {
+        self.generation.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The facts: fresh ones where they come soon, else those of before. `None`: the store has not answered yet.
+    pub(super) async fn get(app: &Arc<App>) -> Option<Arc<Facts>> {
+        let mut newest = app.facts.newest.subscribe();
+        let known = newest.borrow_and_update().clone();
+        let patience = if known.is_some() { PATIENCE } else { FIRST };
+        let fresh = async {
+            loop {
+                let known = newest.borrow_and_update().clone();
+                if known.as_ref().is_some_and(|facts| app.facts.is_fresh(facts)) {
+                    return known;
+                }
+                Self::gather(app);
+                if newest.changed().await.is_err() {
+                    return None;
+                }
+            }
+        };
+        match tokio::time::timeout(patience, fresh).await {
+            Ok(facts) => facts,
+            Err(_) => known,
+        }
+    }
+
+    fn is_fresh(&self, facts: &Facts) -> bool {
+        let age = facts.taken.elapsed();
+        facts.generation == self.generation.load(Ordering::Relaxed) && age < FRESH.max(facts.cost * 10)
+    }
+
+    /// Begins to gather, unless somebody is at it. It goes on when whoever asked has gone.
+    fn gather(app: &Arc<App>) {
+        let mut gathering = app.facts.gathering.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::replace(&mut *gathering, true) {
+            return;
+        }
+        let app = Arc::clone(app);
+        tokio::spawn(async move {
+            // Also after a panic the next one may try.
+            let _done = Done(&app);
+            let generation = app.facts.generation.load(Ordering::Relaxed);
+            let facts = Facts::gather(&app, generation).await;
+            app.facts.newest.send_replace(Some(Arc::new(facts)));
+        });
+    }
+}
+
+struct Done<'a>(&'a Arc<App>);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        *self.0.facts.gathering.lock().unwrap_or_else(PoisonError::into_inner) = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_letter_is_in_one_cell() {
+        let today = SystemTime::UNIX_EPOCH + 100 * DAY;
+        let group = |class: &str, days: u32, n| {
+            let at = today - days * DAY;
+            Group::new(vec![class.to_owned()], Some(at), n, n, (at, at))
+        };
+        let groups: Vec<_> = [0, 1, 2, 6, 7, 29, 30, 99].into_iter().map(|days| group("a", days, 1)).collect();
+        let matrix = matrix(&[groups, vec![group("b", 3, 100)]].concat(), today);
+        assert_eq!(matrix, [("b".to_owned(), [0, 0, 100, 0, 0]), ("a".to_owned(), [1, 1, 2, 2, 2])]);
+    }
+}

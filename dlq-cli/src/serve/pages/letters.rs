@@ -1,0 +1,206 @@
+//! The list: a written filter, a selection, and pages as fast at any depth.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use askama::Template;
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{Response, Uri};
+use retry_runtime::dead_letter::{
+    Cursor, DeadLetterStore as _, Filter, LetterRow, LetterState, Order, PageRequest, Verb,
+};
+
+use super::super::app::{App, Visitor};
+use super::super::failure::{Failure, html};
+use super::super::params::{Params, address};
+use super::super::{query, shown};
+use super::{Chrome, When, plan_of};
+
+/// Letters a page.
+const LIMIT: u32 = 50;
+
+/// How many letters one page looks at where no index serves the filter.
+const LOOK_AT: u64 = 20_000;
+
+/// A number that is not there within this time is not waited for.
+const COUNT_WITHIN: Duration = Duration::from_millis(120);
+
+struct Row {
+    id: String,
+    job: String,
+    kind: String,
+    state: &'static str,
+    class: String,
+    message: String,
+    attempts: String,
+    machine: String,
+    moment: String,
+    ago: String,
+}
+
+#[derive(Template)]
+#[template(path = "letters.html")]
+struct Page {
+    chrome: Chrome,
+    q: String,
+    words: &'static str,
+    error: String,
+    shown: String,
+    oldest: bool,
+    order_to: String,
+    incomplete: String,
+    acts: Vec<(String, String, &'static str)>,
+    rows: Vec<Row>,
+    next: String,
+}
+
+pub(in super::super) async fn page(
+    State(app): State<Arc<App>>,
+    Extension(visitor): Extension<Visitor>,
+    uri: Uri,
+) -> Result<Response<Body>, Failure> {
+    let asked = Params::parse(uri.query().unwrap_or_default().as_bytes());
+    let (q, oldest, now) = (asked.get("q"), asked.get("order") == "oldest", app.now());
+    let order = if oldest { Order::LongestUnseenFirst } else { Order::NewestFirst };
+    let chrome = Chrome::new(&app, &visitor, "Letters", "Letters").said(asked.get("said")).live();
+    let here =
+        |order: &str, after: &str| address(&app.path("/letters"), &[("q", q), ("order", order), ("after", after)]);
+    let mut page = Page {
+        chrome,
+        q: shown::line(q, 4_000),
+        words: query::WORDS,
+        error: String::new(),
+        shown: String::new(),
+        oldest,
+        order_to: here(if oldest { "" } else { "oldest" }, ""),
+        incomplete: String::new(),
+        acts: Vec::new(),
+        rows: Vec::new(),
+        next: String::new(),
+    };
+    let filter = match query::parse(q, now) {
+        Ok(filter) => filter,
+        Err(why) => {
+            page.error = why;
+            let mut response = html(&page);
+            *response.status_mut() = axum::http::StatusCode::BAD_REQUEST;
+            return Ok(response);
+        }
+    };
+    let after = place(asked.get("after"))?;
+    let (filter, found) = find(&app, filter, PageRequest::first(order, LIMIT).after(after).looking_at(LOOK_AT)).await?;
+    let word = if oldest { "oldest" } else { "" };
+    if let Some(next) = found.next {
+        page.next = here(word, &format!("{}.{}", shown::millis(next.last_seen), next.seq));
+    }
+    let all = count(&app, &filter).await;
+    let here = found.rows.len() as u64;
+    page.shown = match all {
+        Some(all) => format!("{} of {} matching", shown::number(here), shown::number(all)),
+        None if found.next.is_none() && after.is_none() => {
+            format!("{} of {} matching", shown::number(here), shown::number(here))
+        }
+        None => format!("{} of more than can be counted at once", shown::number(here)),
+    };
+    if !found.complete {
+        page.incomplete = format!(
+            "{} letters were looked at here, and there may be more: go on with the next page. A filter with status, kind or \
+             error-class alone is faster.",
+            shown::number(found.looked_at)
+        );
+    }
+    page.acts = acts(&app, &filter, all);
+    page.rows = found.rows.iter().map(|row| self::row(row, now)).collect();
+    Ok(html(&page))
+}
+
+/// The page. A word that is no job is perhaps the id of a letter.
+async fn find(
+    app: &App,
+    filter: Filter,
+    request: PageRequest,
+) -> Result<(Filter, retry_runtime::dead_letter::Page), Failure> {
+    let found = app.store.list(filter.clone(), request.clone()).await?;
+    let mut only_job = Filter::all();
+    only_job.job_ids.clone_from(&filter.job_ids);
+    if found.rows.is_empty() && filter.job_ids.len() == 1 && filter == only_job {
+        let id = filter.job_ids.first().cloned().unwrap_or_default();
+        let by_id = app.store.list(Filter::id(id.clone()), request).await?;
+        if !by_id.rows.is_empty() {
+            return Ok((Filter::id(id), by_id));
+        }
+    }
+    Ok((filter, found))
+}
+
+/// How many match, where that is known at once.
+async fn count(app: &App, filter: &Filter) -> Option<u64> {
+    let (_, rest) = filter.split();
+    let mut counted = Filter::all();
+    counted.kinds.clone_from(&filter.kinds);
+    counted.error_classes.clone_from(&filter.error_classes);
+    counted.states.clone_from(&filter.states);
+    if rest != Filter::all() && *filter != counted {
+        return None;
+    }
+    let count = app.store.count(filter.clone());
+    tokio::time::timeout(COUNT_WITHIN, count).await.ok()?.ok()
+}
+
+/// What can be done with all that match: the scope is printed.
+fn acts(app: &App, filter: &Filter, all: Option<u64>) -> Vec<(String, String, &'static str)> {
+    if all == Some(0) {
+        return Vec::new();
+    }
+    let written = query::written(filter);
+    let scope = all.map_or_else(|| "all that match".to_owned(), |n| format!("all {} that match", shown::number(n)));
+    let is_for =
+        |verb: Verb| filter.states.is_empty() || filter.states.iter().any(|state| verb.states().contains(state));
+    let restore = Verb::Restore { more_replays: 1 };
+    let mut acts = Vec::new();
+    if is_for(Verb::Replay) {
+        let scope = if filter.states.as_slice() == [LetterState::Parked] {
+            scope.clone()
+        } else {
+            format!("the parked of {scope}")
+        };
+        acts.push((format!("Replay {scope} {}", app.means.said()), plan_of(app, "replay", &written), "do"));
+    }
+    if is_for(Verb::Discard) {
+        acts.push((format!("Discard {scope}"), plan_of(app, "discard", &written), "undo"));
+    }
+    if filter.states.iter().any(|state| restore.states().contains(state)) {
+        acts.push((format!("Restore {scope}"), plan_of(app, "restore", &written), ""));
+    }
+    acts
+}
+
+fn row(row: &LetterRow, now: SystemTime) -> Row {
+    let seen = When::new(row.last_seen, now);
+    Row {
+        id: row.letter_id.clone(),
+        job: shown::line(&row.job_id, 120),
+        kind: shown::line(&row.kind, 120),
+        state: row.state.as_str(),
+        class: shown::line(&row.error_class, 120),
+        message: shown::line(&row.error_message, 240),
+        attempts: shown::number(row.attempts),
+        machine: seen.machine,
+        moment: seen.moment,
+        ago: seen.ago,
+    }
+}
+
+fn place(text: &str) -> Result<Option<Cursor>, Failure> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let parts = text.split_once('.').and_then(|(millis, seq)| Some((millis.parse::<u64>().ok()?, seq.parse().ok()?)));
+    let place = parts.and_then(|(millis, seq)| {
+        let last_seen = SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(millis))?;
+        (millis < 1 << 53).then_some(Cursor { last_seen, seq })
+    });
+    place.map(Some).ok_or_else(|| Failure::bad("`after` is no place in the list"))
+}

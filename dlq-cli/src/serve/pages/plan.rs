@@ -1,0 +1,142 @@
+//! What an operation would do, before it does it: nothing is changed by looking.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{Response, Uri};
+use retry_runtime::dead_letter::{BulkOperations as _, Filter, OperationRequest, Plan, Verb};
+
+use super::super::app::{App, Visitor};
+use super::super::failure::{Failure, html};
+use super::super::guard;
+use super::super::identity::Role;
+use super::super::params::Params;
+use super::super::{payload, query, shown};
+use super::{Chrome, list_of};
+
+/// Letters selected by hand, at most.
+const SELECTED: usize = 200;
+
+#[derive(Template)]
+#[template(path = "plan.html")]
+struct Page {
+    chrome: Chrome,
+    title: String,
+    changed: String,
+    scope: String,
+    list: String,
+    matched: u64,
+    nothing: String,
+    lines: Vec<String>,
+    left_out: Vec<String>,
+    verb: &'static str,
+    filter: String,
+    canary: bool,
+    button: String,
+    promise: &'static str,
+}
+
+pub(in super::super) async fn page(
+    State(app): State<Arc<App>>,
+    Extension(visitor): Extension<Visitor>,
+    uri: Uri,
+) -> Result<Response<Body>, Failure> {
+    let asked = Params::parse(uri.query().unwrap_or_default().as_bytes());
+    let verb = Verb::parse(asked.get("verb"), 5).ok_or_else(|| Failure::bad("`verb` is replay, discard or restore"))?;
+    guard::require(&app, &visitor, Role::Operator, None, &format!("plan a {verb}")).await?;
+    let ids: Vec<String> = asked.all("id").map(str::to_owned).collect();
+    if ids.len() > SELECTED {
+        return Err(Failure::bad(format!("{} letters were selected: accepted are {SELECTED}", ids.len())));
+    }
+    let mut filter = query::parse(asked.get("q"), app.now()).map_err(Failure::bad)?;
+    if ids.is_empty() && !asked.has("q") && !asked.has("all") {
+        return Err(Failure::bad(
+            "no letter was selected: tick some, or use the buttons above the list for all of them",
+        ));
+    }
+    filter.ids.extend(ids);
+    show(&app, &visitor, OperationRequest::new(verb, filter), String::new()).await
+}
+
+/// The page of a plan; `changed` says why it is shown again.
+pub(super) async fn show(
+    app: &App,
+    visitor: &Visitor,
+    request: OperationRequest,
+    changed: String,
+) -> Result<Response<Body>, Failure> {
+    let plan = app.store.plan(request.clone()).await?;
+    let written = query::written(&request.filter);
+    let n = shown::number(plan.matched);
+    let letters = if plan.matched == 1 { "letter" } else { "letters" };
+    let (title, button, promise) = match request.verb {
+        Verb::Replay => (
+            format!("Replay {n} {letters}?"),
+            format!("Replay {n} {}", app.means.said()),
+            "The members are frozen when it starts: what comes later is not in it. It can be stopped at any time, and what \
+             was not reached stays parked.",
+        ),
+        Verb::Discard => (
+            format!("Discard {n} {letters}?"),
+            format!("Discard {n} {letters}"),
+            "Nobody will replay them. They stay here with payload and history until retention deletes them, and can be \
+             restored until then.",
+        ),
+        _ => (
+            format!("Restore {n} {letters}?"),
+            format!("Park {n} {letters} again"),
+            "They are parked again, and can be replayed.",
+        ),
+    };
+    Ok(html(&Page {
+        chrome: Chrome::new(app, visitor, "Letters", title.clone()),
+        title,
+        changed,
+        scope: scope(&request.filter, &written),
+        list: list_of(app, &written),
+        matched: plan.matched,
+        nothing: format!("No letter here can be {}.", done(request.verb)),
+        lines: lines(&plan),
+        left_out: left_out(&plan),
+        verb: request.verb.as_str(),
+        filter: payload::with_escapes(&request.filter.to_json()),
+        canary: plan.matched > 20,
+        button,
+        promise,
+    }))
+}
+
+fn done(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Replay => "replayed: only parked letters can",
+        Verb::Discard => "discarded: only parked and abandoned letters can",
+        _ => "restored: only closed letters can",
+    }
+}
+
+fn scope(filter: &Filter, written: &str) -> String {
+    match (filter.ids.len(), written) {
+        (0, "") => "all letters".to_owned(),
+        (n, _) if n > 3 => format!("{n} letters selected by hand"),
+        _ => shown::line(written, 400),
+    }
+}
+
+fn lines(plan: &Plan) -> Vec<String> {
+    if plan.verb == Verb::Replay {
+        shown::line(&plan.to_string(), 2_000).split("; ").map(str::to_owned).collect()
+    } else {
+        Vec::new()
+    }
+}
+
+fn left_out(plan: &Plan) -> Vec<String> {
+    let said = [
+        (plan.abandoned, "abandoned and left out: restore them first"),
+        (plan.under_way, "being replayed at the moment, and left out"),
+    ];
+    said.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}.", shown::number(*n))).collect()
+}
