@@ -4,10 +4,12 @@
 //! are written one way everywhere ([`filters`]); what comes from letters is hostile until [`text`] made it safe to show.
 //! Everything works over the store traits of `retry-runtime` only.
 
-pub mod args;
+mod args;
 mod commands;
+pub mod documents;
 pub mod exit;
 pub mod filters;
+pub mod means;
 pub mod serve;
 pub mod status;
 mod stores;

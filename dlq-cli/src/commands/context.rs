@@ -1,13 +1,18 @@
-//! What every command has: the store's address, and where to write.
+//! What every command has: the store's address, who types, where to write, whether somebody can be asked.
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
+use retry_runtime::dead_letter::Actor;
 use serde_json::Value;
 
 use crate::args::Args;
 use crate::exit::Failure;
 use crate::stores::{Access, Place, Store};
+use crate::text;
+
+/// More letters than this are asked about.
+const ASKED_ABOVE: u64 = 10;
 
 /// What the command line says for all commands.
 pub(crate) struct Context {
@@ -15,6 +20,42 @@ pub(crate) struct Context {
     store_file: Option<PathBuf>,
     /// Output is for machines.
     pub(crate) json: bool,
+}
+
+/// What every command says that changes something.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct ChangeArgs {
+    /// Why, for the audit
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+    /// Do not ask, whatever the number: for scripts
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+impl ChangeArgs {
+    /// Who does it, and why.
+    pub(crate) fn actor(&self) -> Actor {
+        Actor::new(who(), self.reason.clone().unwrap_or_default())
+    }
+}
+
+/// The user and the machine.
+fn who() -> String {
+    let user = ["DLQ_ACTOR", "USER", "LOGNAME"]
+        .into_iter()
+        .find_map(|name| std::env::var(name).ok().filter(|name| !name.is_empty()));
+    match user {
+        Some(user) => format!("{user}@{}", host()),
+        None => format!("dlq@{}", host()),
+    }
+}
+
+/// The machine's name.
+pub(crate) fn host() -> String {
+    let named = std::fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| std::env::var("HOSTNAME").ok());
+    let named = named.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+    named.unwrap_or_else(|| "localhost".to_owned())
 }
 
 impl Context {
@@ -26,8 +67,8 @@ impl Context {
     pub(crate) fn place(&self) -> Result<Place, Failure> {
         let address = match (&self.store, std::env::var("DLQ_STORE"), &self.store_file) {
             (Some(address), _, _) => address.clone(),
-            (None, Ok(address), None) if !address.is_empty() => address,
             (None, _, Some(file)) => first_line(file)?,
+            (None, Ok(address), None) if !address.is_empty() => address,
             (None, Err(std::env::VarError::NotUnicode(_)), None) => {
                 return Err(Failure::usage("DLQ_STORE is not UTF-8"));
             }
@@ -43,6 +84,33 @@ impl Context {
     pub(crate) fn open(&self, access: Access) -> Result<Store, Failure> {
         Store::open(&self.place()?, access)
     }
+
+    /// Asks before more than a few letters are changed. The number has to be typed: it is what is about to happen.
+    pub(crate) fn confirm(n: u64, what: &str, yes: bool) -> Result<(), Failure> {
+        if n <= ASKED_ABOVE {
+            return Ok(());
+        }
+        Self::ask(&n.to_string(), what, yes)
+    }
+
+    /// Asks, whatever the number.
+    pub(crate) fn ask(answer: &str, what: &str, yes: bool) -> Result<(), Failure> {
+        if yes {
+            return Ok(());
+        }
+        if !io::stdin().is_terminal() {
+            return Err(Failure::usage(format!("{what}: say --yes where nobody can be asked")));
+        }
+        let mut err = anstream::stderr().lock();
+        write!(err, "{}. Type {} to go on: ", text::line(what), text::line(answer))?;
+        err.flush()?;
+        let mut typed = String::new();
+        io::stdin().read_line(&mut typed)?;
+        if typed.trim() == answer {
+            return Ok(());
+        }
+        Err(Failure::failed("nothing was done"))
+    }
 }
 
 /// One document, for machines.
@@ -52,14 +120,27 @@ pub(crate) fn print_json(value: &Value) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
+/// Text for people, which is safe already.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = anstream::stdout().lock();
+    writeln!(out, "{text}")?;
+    Ok(out.flush()?)
+}
+
+/// A word beside the output: on stderr, so that stdout has nothing but what was asked for.
+pub(crate) fn aside(text: &str) {
+    // Where nobody listens, nothing is missed.
+    let _said = writeln!(anstream::stderr(), "{text}");
+}
+
 fn first_line(file: &std::path::Path) -> Result<String, Failure> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::failed(format!("cannot read `{}`: {error}", file.display())))?;
     match text.lines().next().map(str::trim) {
         Some(line) if !line.is_empty() => Ok(line.to_owned()),
-        _ => Err(Failure::usage(format!(
-            "the first line of `{}` is empty: accepted is an address of a store",
-            file.display()
-        ))),
+        _ => {
+            let accepted = "accepted is an address of a store";
+            Err(Failure::usage(format!("the first line of `{}` is empty: {accepted}", file.display())))
+        }
     }
 }

@@ -1,40 +1,21 @@
 //! `dlq summary`.
 
-use std::io::Write as _;
+use serde_json::json;
 
-use retry_runtime::dead_letter::Summary;
-use serde_json::{Value, json};
-
-use super::context::{Context, print_json};
+use super::context::{Context, aside, print, print_json};
 use crate::exit::{Exit, Failure};
 use crate::stores::Access;
-use crate::text;
+use crate::{documents, text};
 
 pub(super) async fn run(context: &Context) -> Result<Exit, Failure> {
     let store = context.open(Access::Read)?;
     let summary = store.summary().await?;
     if context.json {
-        print_json(&json!({ "store": store.shown(), "summary": document(&summary) }))?;
+        print_json(&json!({ "store": store.shown(), "summary": documents::summary(&summary) }))?;
     } else {
-        // To the letter what programs print (B1.9): the path is left to others. Classes come from whoever parked.
-        let mut out = anstream::stdout().lock();
-        writeln!(out, "{}", text::lines(&summary.to_string()))?;
-        out.flush()?;
+        // To the letter what programs print (B1.9), so the path goes elsewhere. Classes come from whoever parked.
+        print(&text::lines(&summary.to_string()))?;
+        aside(&format!("store: {}", store.shown()));
     }
     Ok(Exit::DONE)
-}
-
-/// The summary for machines.
-pub(crate) fn document(summary: &Summary) -> Value {
-    json!({
-        "parked": summary.total_parked(),
-        "parked_by_error_class": summary.parked,
-        "replaying": summary.replaying,
-        "abandoned": summary.abandoned,
-        "owed": summary.owed(),
-        "spilled": summary.spilled,
-        "orphaned": summary.orphaned,
-        "set_aside": summary.set_aside,
-        "clean": summary.is_clean(),
-    })
 }

@@ -81,6 +81,31 @@ pub enum Arriving {
 }
 
 impl ArrivalFacts {
+    /// What came in, as of a moment.
+    ///
+    /// # Errors
+    /// [`StoreError`] where it cannot be read.
+    pub async fn of(store: &Store, now: SystemTime, newest: Option<SystemTime>) -> Result<Self, StoreError> {
+        let from = now.checked_sub(8 * DAY).unwrap_or(SystemTime::UNIX_EPOCH);
+        let series = store.arrivals(Arrivals::new(ArrivalKey::All, from, now, Bucket::Hour)).await?;
+        let parkings = series.iter().flat_map(|series| series.counts.iter());
+        let mut of_hour = std::collections::BTreeMap::new();
+        for (at, n) in parkings {
+            *of_hour.entry(Trend::hour_of(*at)).or_insert(0_u64) += *n;
+        }
+        let this = Trend::hour_of(now);
+        let at = |hour: i64| of_hour.get(&hour).copied().unwrap_or(0);
+        let sum = |first: i64, last: i64| (first..=last).map(at).sum::<u64>();
+        Ok(Self {
+            per_hour: (this - 23..=this).map(at).collect(),
+            day: sum(this - 24, this),
+            day_before: sum(this - 48, this - 25),
+            last_hours: sum(this - 1, this),
+            same_hours: (1..=7).map(|days| sum(this - 1 - 24 * days, this - 24 * days)).collect(),
+            newest,
+        })
+    }
+
     /// Whether failures still come in, as of a moment.
     pub fn arriving(&self, now: SystemTime) -> Arriving {
         let age = self.newest.map(|at| now.duration_since(at).unwrap_or_default());
@@ -141,7 +166,7 @@ impl Status {
         Ok(Self {
             store: store.shown().to_owned(),
             longest_unseen,
-            arrivals: arrivals(store, now, newest).await?,
+            arrivals: ArrivalFacts::of(store, now, newest).await?,
             new_groups: new_groups(store, now).await?,
             under_way,
             operations: open_operations(store).await?,
@@ -205,27 +230,6 @@ async fn open_operations(store: &Store) -> Result<Vec<Operation>, StoreError> {
     open.sort_by_key(|operation| operation.status != OperationStatus::Running);
     open.truncate(TOLD as usize);
     Ok(open)
-}
-
-async fn arrivals(store: &Store, now: SystemTime, newest: Option<SystemTime>) -> Result<ArrivalFacts, StoreError> {
-    let from = now.checked_sub(8 * DAY).unwrap_or(SystemTime::UNIX_EPOCH);
-    let series = store.arrivals(Arrivals::new(ArrivalKey::All, from, now, Bucket::Hour)).await?;
-    let parkings = series.iter().flat_map(|series| series.counts.iter());
-    let mut of_hour = std::collections::BTreeMap::new();
-    for (at, n) in parkings {
-        *of_hour.entry(Trend::hour_of(*at)).or_insert(0_u64) += *n;
-    }
-    let this = Trend::hour_of(now);
-    let at = |hour: i64| of_hour.get(&hour).copied().unwrap_or(0);
-    let sum = |first: i64, last: i64| (first..=last).map(at).sum::<u64>();
-    Ok(ArrivalFacts {
-        per_hour: (this - 23..=this).map(at).collect(),
-        day: sum(this - 24, this),
-        day_before: sum(this - 48, this - 25),
-        last_hours: sum(this - 1, this),
-        same_hours: (1..=7).map(|days| sum(this - 1 - 24 * days, this - 24 * days)).collect(),
-        newest,
-    })
 }
 
 async fn new_groups(store: &Store, now: SystemTime) -> Result<Vec<NewGroup>, StoreError> {

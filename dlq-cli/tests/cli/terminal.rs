@@ -1,0 +1,122 @@
+//! Once through a real terminal: colour, the question, the bar, Ctrl-C as it is typed.
+
+use super::support::{Bench, until};
+
+use std::process::Command;
+
+struct Terminal {
+    socket: std::path::PathBuf,
+}
+
+impl Terminal {
+    fn new(bench: &Bench) -> Self {
+        let terminal = Self { socket: bench.path("tmux") };
+        let store = format!("DLQ_STORE=sqlite:{}", bench.db().display());
+        let directory = bench.path("");
+        let new = [
+            "new-session",
+            "-d",
+            "-x",
+            "120",
+            "-y",
+            "50",
+            "-e",
+            &store,
+            "-e",
+            "PS1=$ ",
+            "-e",
+            "USER=ada",
+            "-c",
+            directory.to_str().unwrap(),
+            "sh",
+        ];
+        terminal.tmux(&new);
+        terminal
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> String {
+        let output = Command::new("tmux")
+            .arg("-f")
+            .arg("/dev/null")
+            .arg("-S")
+            .arg(&self.socket)
+            .args(arguments)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{arguments:?} {output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// What is typed, with Enter behind it.
+    fn types(&self, text: &str) {
+        self.tmux(&["send-keys", "-l", text]);
+        self.tmux(&["send-keys", "Enter"]);
+    }
+
+    fn dlq(&self, arguments: &str) {
+        self.types(&format!("clear; {} {arguments}; echo \"ended with $?\"", env!("CARGO_BIN_EXE_dlq")));
+    }
+
+    /// The screen, with its colours.
+    fn screen(&self) -> String {
+        self.tmux(&["capture-pane", "-p", "-e"])
+    }
+
+    fn shows(&self, text: &str) -> String {
+        until(&format!("`{text}` on the screen:\n{}", self.screen()), || self.screen().contains(text));
+        self.screen()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ended = Command::new("tmux").arg("-S").arg(&self.socket).arg("kill-server").status();
+    }
+}
+
+/// The line with the title.
+fn titled(screen: &str) -> &str {
+    screen.lines().find(|line| line.contains("OWED")).unwrap()
+}
+
+#[test]
+fn in_a_real_terminal() {
+    let bench = Bench::with(30);
+    let script = bench.script("job", "until test -e go; do sleep 0.01; done; echo x >> done").display().to_string();
+    let terminal = Terminal::new(&bench);
+
+    terminal.dlq("");
+    let screen = terminal.shows("ended with 0");
+    assert!(titled(&screen).contains("1m") && screen.contains("30 parked"), "no colour:\n{screen}");
+
+    terminal.dlq("list --limit 3");
+    let screen = terminal.shows("ended with 0");
+    assert!(screen.contains("3 of 30 matching"), "{screen}");
+
+    terminal.types("export NO_COLOR=1");
+    terminal.dlq("");
+    let screen = terminal.shows("ended with 0");
+    assert!(!titled(&screen).contains("1m"), "colour in spite of NO_COLOR:\n{screen}");
+
+    terminal.dlq("discard --all");
+    terminal.shows("Type 30 to go on:");
+    terminal.types("yes");
+    terminal.shows("nothing was done");
+    terminal.shows("ended with 1");
+
+    terminal.dlq(&format!("replay --all --execute --exec {script}"));
+    terminal.shows("Type 30 to go on:");
+    terminal.types("30");
+    // The bar, with its rate and what is left.
+    let screen = terminal.shows("of 30");
+    assert!(screen.contains("/s") && screen.contains("left"), "{screen}");
+    terminal.tmux(&["send-keys", "C-c"]);
+    terminal.shows("pausing");
+    until("the pause", || bench.json(&["ops"])["operations"][0]["status"] == "paused");
+    std::fs::write(bench.path("go"), "").unwrap();
+    let screen = terminal.shows("ended with 130");
+    assert!(screen.contains("1 recovered") && screen.contains("to go on: dlq replay --resume"), "{screen}");
+    // Ctrl-C in the terminal was not for the job under way.
+    assert_eq!(std::fs::read_to_string(bench.path("done")).unwrap(), "x\n");
+    assert_eq!((bench.count("recovered"), bench.count("parked")), (1, 29));
+}
