@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     audit, backup, check, discard, doctor, edit, erase, export, groups, hand, import, ledger, list, manual, migrate,
-    note, ops, prune, replay, restore, show, stats, tail,
+    note, ops, prune, replay, restore, serve, show, stats, tail,
 };
 
 /// Look at dead letters, replay them with care, and give up on purpose.
@@ -118,6 +118,12 @@ pub(crate) enum Command {
     /// Bring a store up to this version, or copy it whole to another place
     #[command(after_help = "Example:\n  dlq migrate\n  dlq migrate --to sqlite:/new/disk/jobs.db")]
     Migrate(migrate::MigrateArgs),
+    /// Look after the store in a browser, on this machine unless told otherwise
+    #[command(
+        after_help = "Examples:\n  dlq serve\n  dlq serve --new-token ada --role operator --tokens dlq.tokens\n  \
+                            dlq serve --allow-actions --tokens dlq.tokens --listen 0.0.0.0:8170 --exec python3 job.py"
+    )]
+    Serve(serve::ServeArgs),
     /// Write completions for a shell
     #[command(after_help = "Example:\n  dlq completions bash > ~/.local/share/bash-completion/completions/dlq")]
     Completions(manual::CompletionsArgs),

@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod backup;
+mod by;
 pub(crate) mod check;
 mod context;
 pub(crate) mod discard;
@@ -24,6 +25,7 @@ mod progress;
 pub(crate) mod prune;
 pub(crate) mod replay;
 pub(crate) mod restore;
+pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod stats;
 mod status;
@@ -63,6 +65,7 @@ pub(crate) async fn run(args: Args) -> Result<Exit, Failure> {
         Some(Command::Doctor(args)) => doctor::run(context, args).await,
         Some(Command::Backup(args)) => backup::run(context, args).await,
         Some(Command::Migrate(args)) => migrate::run(context, args).await,
+        Some(Command::Serve(args)) => serve::run(context, args).await,
         Some(Command::Completions(args)) => manual::completions(&args),
         Some(Command::Man(args)) => manual::man(&args),
     }

@@ -1,23 +1,21 @@
 //! `dlq replay`.
 
-use std::path::PathBuf;
-use std::time::Duration;
-
 use retry_runtime::dead_letter::{
     Aggregate, Filter, GroupKey, Handlers, ItemOutcome, LetterState, Operation, OperationOptions, OperationRequest,
     OperationStatus, Plan, Steer, Verb,
 };
 use serde_json::json;
 
+use super::by::ByArgs;
 use super::context::{ChangeArgs, Context, aside, print, print_json};
 use super::operate::{self, Running, members, must_be_said, nothing};
 use super::ops;
 use super::table::{counted, matching};
 use crate::exit::{Exit, Failure};
 use crate::filters::{self, FilterArgs};
-use crate::means::{Exec, Http, Means, TIMEOUT};
+use crate::means::Means;
 use crate::stores::{Access, Store};
-use crate::{documents, text, times};
+use crate::{documents, text};
 
 /// For `--help`.
 pub(crate) const EXAMPLES: &str = "Examples:\n  dlq replay --kind fetch                                    what would happen; changes nothing\n  \
@@ -43,36 +41,13 @@ pub(crate) struct ReplayArgs {
     take_over: bool,
     #[command(flatten)]
     by: ByArgs,
+    /// Leave it to the application's own workers
+    #[arg(long, conflicts_with_all = ["exec", "http"], help_heading = "By which means")]
+    enqueue: bool,
     #[command(flatten)]
     care: CareArgs,
     #[command(flatten)]
     change: ChangeArgs,
-}
-
-/// By which means.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "By which means")]
-struct ByArgs {
-    /// A command for each letter, to the end of the line or `;`: payload on stdin; `DLQ_JOB_ID`, `DLQ_KIND`,
-    /// `DLQ_IDEMPOTENCY_KEY`, `DLQ_FENCE` in the environment; exit 0 recovered, 75 try later, 126 and 127 stop, any other
-    /// stays parked
-    #[arg(long, value_name = "CMD", num_args = 1.., allow_hyphen_values = true, value_terminator = ";", conflicts_with_all = ["http", "enqueue"])]
-    exec: Vec<String>,
-    /// A POST of the payload with `Idempotency-Key`; 2xx is recovered
-    #[arg(long, value_name = "URL", conflicts_with = "enqueue")]
-    http: Option<String>,
-    /// A file of headers for `--http`, a line each: for secrets
-    #[arg(long, value_name = "FILE", requires = "http")]
-    http_headers: Option<PathBuf>,
-    /// Leave it to the application's own workers
-    #[arg(long)]
-    enqueue: bool,
-    /// One job may take so long
-    #[arg(long, value_name = "TIME", value_parser = times::duration)]
-    timeout: Option<Duration>,
-    /// Show what the commands write to stdout, on stderr
-    #[arg(long, requires = "exec")]
-    show_output: bool,
 }
 
 /// How carefully.
@@ -106,19 +81,6 @@ struct CareArgs {
     force: bool,
 }
 
-impl ByArgs {
-    fn means(&self) -> Result<Option<Means>, Failure> {
-        let timeout = self.timeout.unwrap_or(TIMEOUT);
-        if let Some(url) = &self.http {
-            return Http::new(url, self.http_headers.as_deref(), timeout).map(Means::Http).map(Some);
-        }
-        if self.exec.is_empty() {
-            return Ok(None);
-        }
-        Ok(Some(Means::Exec(Exec::new(self.exec.clone(), timeout).showing(self.show_output))))
-    }
-}
-
 impl CareArgs {
     fn options(&self) -> OperationOptions {
         let mut options = OperationOptions::default();
@@ -141,7 +103,7 @@ pub(super) async fn run(context: &Context, args: ReplayArgs) -> Result<Exit, Fai
     if !args.execute {
         return dry(context, &args).await;
     }
-    if means.is_none() && !args.by.enqueue {
+    if means.is_none() && !args.enqueue {
         return Err(Failure::usage(
             "by which means? say --exec CMD..., --http URL, or --enqueue for the application's own workers",
         ));
@@ -182,7 +144,7 @@ async fn go_on(
     let running = Running {
         handlers: means.handlers(store, !args.care.no_probe).await?,
         takes_over: args.take_over,
-        resume: resume_by(&operation.id, &args.by),
+        resume: args.by.resume(&operation.id),
     };
     operate::run(context, store, operation, running, &args.change.actor(), ItemOutcome::Recovered).await
 }
@@ -204,24 +166,6 @@ fn enqueued(context: &Context, store: &Store, operation: &Operation) -> Result<E
     Ok(Exit::DONE)
 }
 
-/// The command that goes on, ready for a shell. What may be secret is not repeated: nothing of the kind is an argument.
-fn resume_by(op: &str, by: &ByArgs) -> String {
-    let quoted = |word: &String| {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
-        if !word.is_empty() && word.chars().all(plain) {
-            word.clone()
-        } else {
-            format!("'{}'", word.replace('\'', "'\\''"))
-        }
-    };
-    let means = match &by.http {
-        Some(url) => format!(" --http {}", quoted(url)),
-        None if by.exec.is_empty() => String::new(),
-        None => format!(" --exec {}", by.exec.iter().map(quoted).collect::<Vec<_>>().join(" ")),
-    };
-    text::cut(&format!("dlq replay --resume {op}{means}"), 2_000)
-}
-
 async fn resume(context: &Context, args: &ReplayArgs, op: &str, means: Option<Means>) -> Result<Exit, Failure> {
     let store = context.open(Access::Write)?;
     let mut operation = ops::find(&store, op).await?;
@@ -241,7 +185,7 @@ async fn resume(context: &Context, args: &ReplayArgs, op: &str, means: Option<Me
     }
     let wanted = if operation.verb == Verb::Discard { ItemOutcome::Discarded } else { ItemOutcome::Restored };
     let running =
-        Running { handlers: Handlers::new(), takes_over: args.take_over, resume: resume_by(&operation.id, &args.by) };
+        Running { handlers: Handlers::new(), takes_over: args.take_over, resume: args.by.resume(&operation.id) };
     operate::run(context, &store, operation, running, &args.change.actor(), wanted).await
 }
 

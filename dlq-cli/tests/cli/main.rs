@@ -9,6 +9,7 @@ mod json;
 mod look;
 mod move_letters;
 mod replay;
+mod serve;
 mod store;
 mod support;
 mod terminal;

@@ -6,11 +6,12 @@ use std::process::Command;
 
 struct Terminal {
     socket: std::path::PathBuf,
+    commands: std::cell::Cell<u32>,
 }
 
 impl Terminal {
     fn new(bench: &Bench) -> Self {
-        let terminal = Self { socket: bench.path("tmux") };
+        let terminal = Self { socket: bench.path("tmux"), commands: std::cell::Cell::new(0) };
         let store = format!("DLQ_STORE=sqlite:{}", bench.db().display());
         let directory = bench.path("");
         let new = [
@@ -54,12 +55,19 @@ impl Terminal {
     }
 
     fn dlq(&self, arguments: &str) {
-        self.types(&format!("clear; {} {arguments}; echo \"ended with $?\"", env!("CARGO_BIN_EXE_dlq")));
+        // Each with an end of its own: what is still on the screen from the one before is no answer.
+        self.commands.set(self.commands.get() + 1);
+        let (dlq, nth) = (env!("CARGO_BIN_EXE_dlq"), self.commands.get());
+        self.types(&format!("clear; {dlq} {arguments}; echo \"command {nth} ended with $?\""));
     }
 
     /// The screen, with its colours.
     fn screen(&self) -> String {
         self.tmux(&["capture-pane", "-p", "-e"])
+    }
+
+    fn ends(&self, code: i32) -> String {
+        self.shows(&format!("command {} ended with {code}", self.commands.get()))
     }
 
     fn shows(&self, text: &str) -> String {
@@ -86,23 +94,23 @@ fn in_a_real_terminal() {
     let terminal = Terminal::new(&bench);
 
     terminal.dlq("");
-    let screen = terminal.shows("ended with 0");
+    let screen = terminal.ends(0);
     assert!(titled(&screen).contains("1m") && screen.contains("30 parked"), "no colour:\n{screen}");
 
     terminal.dlq("list --limit 3");
-    let screen = terminal.shows("ended with 0");
+    let screen = terminal.ends(0);
     assert!(screen.contains("3 of 30 matching"), "{screen}");
 
     terminal.types("export NO_COLOR=1");
     terminal.dlq("");
-    let screen = terminal.shows("ended with 0");
+    let screen = terminal.ends(0);
     assert!(!titled(&screen).contains("1m"), "colour in spite of NO_COLOR:\n{screen}");
 
     terminal.dlq("discard --all");
     terminal.shows("Type 30 to go on:");
     terminal.types("yes");
     terminal.shows("nothing was done");
-    terminal.shows("ended with 1");
+    terminal.ends(1);
 
     terminal.dlq(&format!("replay --all --execute --exec {script}"));
     terminal.shows("Type 30 to go on:");
@@ -114,7 +122,7 @@ fn in_a_real_terminal() {
     terminal.shows("pausing");
     until("the pause", || bench.json(&["ops"])["operations"][0]["status"] == "paused");
     std::fs::write(bench.path("go"), "").unwrap();
-    let screen = terminal.shows("ended with 130");
+    let screen = terminal.ends(130);
     assert!(screen.contains("1 recovered") && screen.contains("to go on: dlq replay --resume"), "{screen}");
     // Ctrl-C in the terminal was not for the job under way.
     assert_eq!(std::fs::read_to_string(bench.path("done")).unwrap(), "x\n");
