@@ -49,7 +49,7 @@ impl Edit {
     /// # Errors
     /// `Invalid`, with the line and the column.
     pub fn check(&self) -> Result<(), StoreError> {
-        serde_json::from_str::<serde::de::IgnoredAny>(&self.payload).map(drop).map_err(|error| {
+        serde_json::from_str::<serde_core::de::IgnoredAny>(&self.payload).map(drop).map_err(|error| {
             let message = format!("the new payload of letter {} is not JSON: {error}", self.letter_id);
             StoreError::new(StoreErrorKind::Invalid, message)
         })

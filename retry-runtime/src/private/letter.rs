@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use serde::Serialize;
+use serde_core::Serialize;
 
 use crate::__private::site::Site;
 use crate::__private::watch::{News, Watch};

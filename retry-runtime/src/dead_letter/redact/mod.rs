@@ -128,7 +128,7 @@ impl Redactor {
     /// A JSON text without its secrets; all else stays byte for byte. What is not JSON is treated as text. (Not for rules of
     /// your own: see [`payload`](Self::payload).)
     pub fn json<'t>(&self, json: &'t str) -> Cow<'t, str> {
-        if serde_json::from_str::<serde::de::IgnoredAny>(json).is_ok() {
+        if serde_json::from_str::<serde_core::de::IgnoredAny>(json).is_ok() {
             json::redacted(self, json)
         } else {
             self.text(json)

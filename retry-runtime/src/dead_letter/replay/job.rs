@@ -4,7 +4,7 @@ use std::any::type_name;
 use std::fmt;
 use std::time::SystemTime;
 
-use serde::de::DeserializeOwned;
+use serde_core::de::DeserializeOwned;
 
 use crate::attempt::AttemptRecord;
 use crate::classify::Classify;
