@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::observe::Notice;
 
@@ -9,9 +10,32 @@ use crate::observe::Notice;
 pub(crate) const VARIABLE: &str = "RETRY_DISABLED";
 
 /// Whether the process makes no retries. Asked after a failure only; the environment is read at the first one.
+#[inline]
 pub(crate) fn retries_are_disabled() -> bool {
-    static DISABLED: OnceLock<bool> = OnceLock::new();
-    *DISABLED.get_or_init(|| {
+    match KNOWN.load(Ordering::Relaxed) {
+        NOT_READ => read_once(),
+        known => known == DISABLED,
+    }
+}
+
+/// Whether it is known that it makes them.
+#[inline]
+pub(crate) fn retries_are_enabled() -> bool {
+    KNOWN.load(Ordering::Relaxed) == ENABLED
+}
+
+/// What was read, for all that comes after.
+static KNOWN: AtomicU8 = AtomicU8::new(NOT_READ);
+const NOT_READ: u8 = 0;
+const ENABLED: u8 = 1;
+const DISABLED: u8 = 2;
+
+/// Reads the environment, and says what it says there: both once.
+#[cold]
+#[inline(never)]
+fn read_once() -> bool {
+    static READ: OnceLock<bool> = OnceLock::new();
+    let disabled = *READ.get_or_init(|| {
         let value = std::env::var_os(VARIABLE);
         let disabled = value.as_deref().map_or(Some(false), read);
         let shown = || value.as_deref().unwrap_or_default().to_string_lossy().into_owned();
@@ -31,7 +55,9 @@ pub(crate) fn retries_are_disabled() -> bool {
             }
         }
         disabled.unwrap_or(false)
-    })
+    });
+    KNOWN.store(if disabled { DISABLED } else { ENABLED }, Ordering::Relaxed);
+    disabled
 }
 
 /// What a value says; `None`: nothing.

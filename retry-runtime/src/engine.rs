@@ -202,6 +202,17 @@ impl Session {
         Step::Wait(wait)
     }
 
+    /// [`judge`](Self::judge) of a failure that may pass, where nothing but a count decides and the wait
+    /// [only doubles](Policy::only_doubles).
+    #[inline]
+    pub(crate) fn retry(&mut self, policy: &Policy) -> Option<Duration> {
+        self.fail();
+        match policy.retries() {
+            Retries::Limited(max) if self.failures > max => None,
+            _ => Some(policy.doubled(self.failures - 1)),
+        }
+    }
+
     /// Whether the retries are used up, by which setting. A class with a number of its own is counted by itself, whatever
     /// failed beside it; all failures together stay within the largest number that was given, to whichever class.
     fn used_up(self, policy: &Policy, class: Option<&OfClass<'_>>) -> Option<Knob> {
@@ -280,6 +291,39 @@ mod tests {
         }
         let limited = Policy::new().max_retries(u32::MAX);
         assert!(matches!(judge(&mut session, &limited, Limits::default(), SLOW, Duration::ZERO), Step::Wait(_)));
+    }
+
+    // 2.1, 1.1: the short way decides what the long one does
+    #[test]
+    fn both_ways_wait_alike() {
+        let (zero, day) = (Duration::ZERO, Duration::from_secs(86_400));
+        let nanos = [zero, Duration::from_nanos(1), Duration::from_nanos(999_999_999), Duration::new(7, 5), day];
+        let mut pairs: Vec<_> = nanos.iter().flat_map(|base| nanos.map(|cap| (*base, cap))).collect();
+        pairs.push((Duration::from_nanos(i64::MAX as u64), Duration::from_nanos(i64::MAX as u64)));
+        for (base, cap) in pairs {
+            for max in [0, 1, 2, 31, 32, 63, 64, 200, u32::MAX] {
+                let policy = Policy::new().max_retries(max).base_delay(base).max_delay(cap);
+                assert!(policy.only_doubles());
+                let (mut short, mut long) = (Session::new(), Session::new());
+                for _ in 0..=max.min(150).saturating_add(1) {
+                    let step = match judge(&mut long, &policy, Limits::default(), SLOW, zero) {
+                        Step::Wait(wait) => Some(wait),
+                        Step::Stop(_) => None,
+                    };
+                    assert_eq!(short.retry(&policy), step, "{policy:?} after {} failures", long.failures);
+                    assert_eq!(short.failures, long.failures);
+                }
+            }
+        }
+        let more = [
+            Policy::new().forever(),
+            Policy::new().jitter(Jitter::Full),
+            Policy::new().backoff(crate::Backoff::Exponential(2.5)),
+            Policy::new().backoff(crate::Backoff::Fixed),
+            Policy::new().max_delay(Duration::MAX),
+            Policy::new().base_delay(Duration::from_nanos(1 << 63)),
+        ];
+        assert!(more.iter().all(|policy| !policy.only_doubles()));
     }
 
     // 3.2

@@ -166,6 +166,28 @@ impl Policy {
         self.off
     }
 
+    /// Whether nothing but a count and a shift gives its waits: the factor 2, no jitter, a limit, all within 63 bits.
+    pub(crate) const fn only_doubles(&self) -> bool {
+        const FITS: u128 = i64::MAX as u128;
+        let doubles = matches!(self.backoff, Backoff::Exponential(factor) if factor.to_bits() == 2.0_f64.to_bits());
+        let fits = self.base_delay.as_nanos() <= FITS && self.max_delay.as_nanos() <= FITS;
+        doubles && fits && matches!((self.retries, self.jitter), (Retries::Limited(_), Jitter::None))
+    }
+
+    /// [`delay`](Self::delay) of one that [only doubles](Self::only_doubles).
+    #[inline]
+    pub(crate) fn doubled(&self, retry: u32) -> Duration {
+        let nanos = |of: Duration| of.as_secs().wrapping_mul(1_000_000_000).wrapping_add(of.subsec_nanos().into());
+        let (base, cap) = (nanos(self.base_delay), nanos(self.max_delay));
+        let wait = match base.checked_shl(retry) {
+            Some(wait) if wait >> retry == base => wait.min(cap),
+            // bits were lost; nothing times two is nothing
+            _ if base == 0 => 0,
+            _ => cap,
+        };
+        Duration::from_nanos(wait)
+    }
+
     /// How many retries.
     pub const fn retries(&self) -> Retries {
         self.retries

@@ -70,6 +70,12 @@ impl Verdict {
         Self { disposition, class, code: None, retry_after: None, outcome_unknown: false }
     }
 
+    /// Whether it may pass, and nothing is asked for.
+    #[inline]
+    pub(crate) const fn only_may_pass(&self) -> bool {
+        matches!((self.disposition, self.retry_after), (Disposition::Retryable, None))
+    }
+
     /// May pass when tried again.
     pub const fn retryable(class: &'static str) -> Self {
         Self::new(Disposition::Retryable, class)

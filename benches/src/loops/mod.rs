@@ -26,6 +26,7 @@ mod tower;
 mod tryhard;
 
 use std::future::{Ready, ready};
+use std::hint::black_box;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::task::{Context, Poll, Waker};
@@ -213,7 +214,8 @@ pub fn crowd(loops: &OnTokio, tasks: usize) {
     });
 }
 
-/// A wait that is over at once.
-fn at_once(_wait: Duration) -> Ready<()> {
+/// A wait that is over at once. How long it would have been has to be found out all the same, as for a timer.
+fn at_once(wait: Duration) -> Ready<()> {
+    black_box(wait);
     ready(())
 }

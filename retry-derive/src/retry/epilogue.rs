@@ -98,7 +98,7 @@ fn fallback(target: &Target<'_>, names: &Names, expr: &Expr) -> TokenStream {
                 match #private::error_of(#shape, &__retry_out) {
                     #private::Option::None => #private::fallback_succeeded(#record_mut),
                     #private::Option::Some(__retry_error) => #private::fallback_failed(
-                        &#at,
+                        #at,
                         #record_mut,
                         __retry_error,
                         #classify,

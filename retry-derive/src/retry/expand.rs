@@ -69,8 +69,10 @@ pub(crate) struct Names {
     counts: TokenStream,
     /// `&Site`. A constant is written where it is used: a local for it would live in the future.
     pub(crate) site: TokenStream,
-    /// `At`
+    /// `&At`
     pub(crate) at: TokenStream,
+    /// That is a constant.
+    pub(super) at_is_constant: bool,
     pub(crate) classify: TokenStream,
     /// `&mut record`, together with whoever watches, and `&record`
     pub(crate) record_mut: TokenStream,
@@ -113,6 +115,18 @@ impl Target<'_> {
         args::mentions(&output, "impl") || args::mentions(&output, "_")
     }
 
+    /// Whether the record and whoever watches are one variable: nobody else names either.
+    fn keeps_both(&self) -> bool {
+        !self.options.context.is_set() && !self.options.observer.is_set() && !self.has_epilogue()
+    }
+
+    /// Whether the loop's end is the call's, in one place: there the variable of both ends as well.
+    fn ends_at_once(&self) -> bool {
+        let options = self.options;
+        let elsewhere = self.is_limited() || self.shares() || options.retry_ok.is_set() || options.cancel.is_set();
+        self.keeps_both() && !elsewhere
+    }
+
     fn is_limited(&self) -> bool {
         self.options.attempt_timeout.is_set()
     }
@@ -125,7 +139,7 @@ impl Target<'_> {
         let marker = self.marker();
         let marker = quote_spanned!(span=> #private::#marker);
         let returns = quote_spanned!(span=> <#ret as #private::Returns<#marker>>);
-        let (set_up, site) = site(self, span, &krate, &private);
+        let (set_up, site, constant) = site(self, span, &krate, &private);
         let shape = quote_spanned!(span=> __retry_shape);
         let (counts, class_list) = self.classes(span, &krate, &private, &returns);
         let at = match self.options.policy.get() {
@@ -143,6 +157,10 @@ impl Target<'_> {
             None => at,
         };
         let at = if self.shares() { quote_spanned!(span=> #at.guards(&__retry_guards)) } else { at };
+        let is_plain = !self.options.policy.is_set() && self.options.classes.is_empty() && !self.shares();
+        let constant = constant.filter(|_| is_plain);
+        let at_is_constant = constant.is_some();
+        let at = constant.unwrap_or_else(|| quote_spanned!(span=> &#at));
         let classify = match self.options.classify.get() {
             // nothing would tell what a `_` in a type of its own is: the shape knows it
             Some(path) if self.leaves_to_inference() => {
@@ -187,6 +205,8 @@ impl Target<'_> {
         };
         let record_mut = if self.is_guarded() && !self.options.context.is_set() {
             quote_spanned!(span=> &mut #private::Accepted::recorder(&mut __retry_job))
+        } else if self.keeps_both() {
+            record_mut
         } else {
             quote_spanned!(span=> &mut #private::Watched::new(#record_mut, #watch))
         };
@@ -205,6 +225,7 @@ impl Target<'_> {
             counts,
             site,
             at,
+            at_is_constant,
             classify,
             record_mut,
             record,
@@ -233,7 +254,7 @@ pub(crate) fn expand(target: &Target<'_>) -> TokenStream {
     let job = epilogue::accept(target, &names);
     let looped = attempts(target, &names);
     let guards = limits::set_up(target, &names);
-    let watch = observer::set_up(target, &names);
+    let watch = if target.keeps_both() { TokenStream::new() } else { observer::set_up(target, &names) };
     let value = if target.has_epilogue() { epilogue::after(target, &names, &looped) } else { looped };
     quote_spanned! {*span=>
         #bindings
@@ -277,8 +298,14 @@ fn new_record(target: &Target<'_>, names: &Names) -> TokenStream {
             } else {
                 quote_spanned!(*span=> #private::light(#shape))
             };
-            if options.cancel.is_set() {
-                quote_spanned!(*span=> let mut __retry_record = #private::Remember::always(#record);)
+            let record = if options.cancel.is_set() {
+                quote_spanned!(*span=> #private::Remember::always(#record))
+            } else {
+                record
+            };
+            if target.keeps_both() {
+                let watch = observer::ambient(target, names);
+                quote_spanned!(*span=> let mut __retry_record = #private::Watched::new(#record, #watch);)
             } else {
                 quote_spanned!(*span=> let mut __retry_record = #record;)
             }
@@ -300,6 +327,9 @@ fn attempts(target: &Target<'_>, names: &Names) -> TokenStream {
     let value = match (target.has_epilogue(), target.is_limited()) {
         (true, _) => left,
         (false, true) => quote_spanned!(*span=> #private::end(#shape, #left, #record, #private::Option::None)),
+        (false, false) if target.ends_at_once() => {
+            quote_spanned!(*span=> #private::finish_all(#shape, __retry_out, #record_mut))
+        }
         (false, false) => quote_spanned!(*span=> #private::finish(#shape, __retry_out, #record)),
     };
     let cancelled = cancel::ends(target, names);
@@ -308,13 +338,18 @@ fn attempts(target: &Target<'_>, names: &Names) -> TokenStream {
     let before = cancel::before(target, names, &cancelled);
     let told = nested::before(target, names);
     let attempt = attempt(target, names, &cancelled);
+    let begins = quote_spanned!(*span=> #private::Recorder::attempt_begins(#record_mut); #note);
+    // where nothing comes before an attempt, what is known of the call's beginning still holds at that of the first one
+    let hoisted = !target.has_epilogue() && before.is_empty() && admit.is_empty() && told.is_empty();
+    let (first, each, next) = if hoisted {
+        (begins.clone(), TokenStream::new(), begins)
+    } else {
+        (TokenStream::new(), quote_spanned!(*span=> #before #admit #told #begins), TokenStream::new())
+    };
     quote_spanned! {*span=>
+        #first
         loop {
-            #before
-            #admit
-            #told
-            #private::Recorder::attempt_begins(#record_mut);
-            #note
+            #each
             let __retry_wait = {
                 #attempt
                 let __retry_next = #decision;
@@ -323,6 +358,7 @@ fn attempts(target: &Target<'_>, names: &Names) -> TokenStream {
             };
             #note
             #wait
+            #next
         }
     }
 }
@@ -423,6 +459,8 @@ fn decision(target: &Target<'_>, names: &Names) -> TokenStream {
     let body =
         if target.is_limited() { quote_spanned!(*span=> __retry_body) } else { quote_spanned!(*span=> &__retry_out) };
     let success = match target.options.retry_ok.get() {
+        // told at the end
+        None if target.ends_at_once() => quote_spanned!(*span=> #private::Option::None),
         None => limits::succeeded(target, names),
         Some(cases) => {
             let succeeded = limits::succeeded(target, names);
@@ -430,7 +468,7 @@ fn decision(target: &Target<'_>, names: &Names) -> TokenStream {
             quote_spanned! {*span=>
                 match #private::value_of(#shape, #body) {
                     #private::Option::Some(__retry_value) if #matches => {
-                        #private::rejected(&#at, &mut __retry_session, #record_mut)
+                        #private::rejected(#at, &mut __retry_session, #record_mut)
                     }
                     _ => #succeeded,
                 }
@@ -441,7 +479,7 @@ fn decision(target: &Target<'_>, names: &Names) -> TokenStream {
         match #private::error_of(#shape, #body) {
             #private::Option::None => #success,
             #private::Option::Some(__retry_error) => #private::failed(
-                &#at,
+                #at,
                 &mut __retry_session,
                 #record_mut,
                 __retry_error,
@@ -458,7 +496,7 @@ fn decision(target: &Target<'_>, names: &Names) -> TokenStream {
         match &__retry_out {
             ::core::result::Result::Ok(__retry_body) => #asked,
             ::core::result::Result::Err(__retry_elapsed) => {
-                #private::timed_out(&#at, &mut __retry_session, #record_mut, *__retry_elapsed)
+                #private::timed_out(#at, &mut __retry_session, #record_mut, *__retry_elapsed)
             }
         }
     }
@@ -468,6 +506,15 @@ fn wait(target: &Target<'_>, names: &Names, cancelled: &TokenStream) -> TokenStr
     let Names { span, private, site, .. } = names;
     if !target.asynchronous {
         return quote_spanned!(*span=> #private::sleep_blocking(#site, __retry_wait););
+    }
+    if !target.options.sleep.is_set() {
+        let pause = quote_spanned!(*span=> #private::pause::<()>(__retry_wait));
+        let awaited = if target.options.cancel.is_set() {
+            cancel::wait(target, names, &pause, cancelled)
+        } else {
+            quote_spanned!(*span=> #pause.await)
+        };
+        return quote_spanned!(*span=> #awaited;);
     }
     let sleep = sleep(target, names, "__retry_wait");
     let at_sleep = target.options.sleep.get().map_or(*span, |path| mixed_at(first_span(path)));

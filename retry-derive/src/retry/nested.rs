@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! loop {
-//!     if is_nested() { nested(AT) }                     // said once per site
+//!     if is_nested() { nested(AT) }                     // async: said once per site
 //!     let out = {
-//!         let mark = mark(SITE);                        // blocking
+//!         let mark = mark_blocking(AT);                 // blocking: says it too
 //!         (|| -> BODY { <user body> })()
 //!     };
 //!     // async: poll_fn(|cx| poll_marked(SITE, || attempt.poll(cx))).await
@@ -31,19 +31,25 @@ impl Target<'_> {
 
 /// A call in another one's attempt is told.
 pub(super) fn before(target: &Target<'_>, names: &Names) -> TokenStream {
-    if !target.marks() {
+    let Names { span, private, at, at_is_constant, .. } = names;
+    // a blocking one asks when it marks its attempt, where the answer costs nothing to make
+    if !target.marks() || (!target.asynchronous && *at_is_constant) {
         return TokenStream::new();
     }
-    let Names { span, private, at, .. } = names;
-    quote_spanned!(*span=> if #private::is_nested() { #private::nested(&#at); })
+    quote_spanned!(*span=> if #private::is_nested() { #private::nested(#at); })
 }
 
 /// A blocking attempt.
 pub(super) fn blocking(names: &Names, run: &TokenStream) -> TokenStream {
-    let Names { span, private, site, .. } = names;
+    let Names { span, private, at, site, .. } = names;
+    let mark = if names.at_is_constant {
+        quote_spanned!(*span=> #private::mark_blocking(#at))
+    } else {
+        quote_spanned!(*span=> #private::mark(#site))
+    };
     quote_spanned! {*span=>
         {
-            let __retry_mark = #private::mark(#site);
+            let __retry_mark = #mark;
             #run
         }
     }

@@ -1,8 +1,8 @@
 //! `observer = EXPR`, and the installed observer of every call without one.
 //!
 //! ```text
-//! let watch = Ambient::begin(false, || At::site(SITE).facts());        // or Observed::begin(as_observer(..), ..)
-//! // .. and every step is told to both: &mut Watched::new(&mut record, &watch)
+//! let watch = Ambient::begin_at(false, AT);        // or Observed::begin(as_observer(..), false, || AT.facts())
+//! // .. and every step is told to both: &mut Watched::new(&mut record, &watch), or they are one variable
 //! ```
 
 use proc_macro2::TokenStream;
@@ -12,13 +12,26 @@ use super::args::mixed_at;
 use super::expand::{Names, Target, bound};
 use crate::value::first_span;
 
+/// The installed observer.
+pub(super) fn ambient(target: &Target<'_>, names: &Names) -> TokenStream {
+    let Names { span, private, at, .. } = names;
+    let has_fallback = target.options.fallback.is_set();
+    if names.at_is_constant {
+        return quote_spanned!(*span=> #private::Ambient::begin_at(#has_fallback, #at));
+    }
+    quote_spanned!(*span=> #private::Ambient::begin(#has_fallback, || #private::At::facts(#at)))
+}
+
 /// `let __retry_watch = ..;`
 pub(super) fn set_up(target: &Target<'_>, names: &Names) -> TokenStream {
     let Names { span, private, at, .. } = names;
     let has_fallback = target.options.fallback.is_set();
-    let facts = quote_spanned!(*span=> || #at.facts());
+    let facts = quote_spanned!(*span=> || #private::At::facts(#at));
     match target.options.observer.get() {
-        None => quote_spanned!(*span=> let __retry_watch = #private::Ambient::begin(#has_fallback, #facts);),
+        None => {
+            let ambient = ambient(target, names);
+            quote_spanned!(*span=> let __retry_watch = #ambient;)
+        }
         Some(expr) => {
             // what is no observer is an error at its place
             let place = mixed_at(first_span(expr));

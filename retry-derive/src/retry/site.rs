@@ -8,13 +8,14 @@ use super::expand::Target;
 use super::model::{Backoff, Count, Jitter, Nested, Numbers, Unknown, bound_name};
 use crate::value::{Known, duration_tokens, first_span};
 
-/// A constant where every setting is a literal, else built by each call.
+/// A constant where every setting is a literal, else built by each call: what builds it, the site, and its `&At` where that
+/// is a constant too.
 pub(super) fn site(
     target: &Target<'_>,
     span: Span,
     krate: &TokenStream,
     private: &TokenStream,
-) -> (TokenStream, TokenStream) {
+) -> (TokenStream, TokenStream, Option<TokenStream>) {
     let options = target.options;
     let mut literal = true;
     let policy = quote_spanned!(span=> #krate::Policy::new());
@@ -46,9 +47,10 @@ pub(super) fn site(
         site = quote_spanned!(span=> #site.may_retry());
     }
     if literal {
-        (TokenStream::new(), quote_spanned!(span=> const { &#site }))
+        let at = quote_spanned!(span=> const { &#private::At::site(const { &#site }) });
+        (TokenStream::new(), quote_spanned!(span=> const { &#site }), Some(at))
     } else {
-        (quote_spanned!(span=> let __retry_site = &#site.checked();), quote_spanned!(span=> __retry_site))
+        (quote_spanned!(span=> let __retry_site = &#site.checked();), quote_spanned!(span=> __retry_site), None)
     }
 }
 

@@ -69,7 +69,7 @@ impl<'a, V: Watch, W: Fn(DeadLetter, &V) -> Ticket> Accepted<'a, V, W> {
 
     /// The same, to be written, together with whoever watches.
     #[inline]
-    pub const fn recorder(&mut self) -> Watched<'_, RetryContext, &V> {
+    pub const fn recorder(&mut self) -> Watched<&mut RetryContext, &V> {
         Watched::new(&mut self.job.record, &self.job.watch)
     }
 

@@ -8,7 +8,7 @@ use crate::__private::record::{Hidden, Recorder};
 use crate::__private::site::Site;
 use crate::__private::text::MakeText;
 use crate::__private::watch::Facts;
-use crate::disabled::retries_are_disabled;
+use crate::disabled::{retries_are_disabled, retries_are_enabled};
 use crate::engine::{Knob, Limits, Session, Step, Stop};
 use crate::nest;
 use crate::observe::Notice;
@@ -26,19 +26,21 @@ pub struct At<'a> {
     policy: &'a Policy,
     classes: Option<Classes<'a>>,
     guards: Option<&'a dyn Guarding>,
+    /// A failure that may pass, and asks for nothing, is decided on the short way.
+    is_plain: bool,
 }
 
 impl<'a> At<'a> {
     /// A site with its own policy.
     #[inline]
     pub const fn site(site: &'a Site) -> Self {
-        Self { site, policy: site.policy(), classes: None, guards: None }
+        Self { site, policy: site.policy(), classes: None, guards: None, is_plain: site.is_plain() }
     }
 
     /// A site with another policy: `policy = EXPR`.
     #[inline]
     pub const fn with(site: &'a Site, policy: &'a Policy) -> Self {
-        Self { site, policy, classes: None, guards: None }
+        Self { site, policy, classes: None, guards: None, is_plain: false }
     }
 
     /// Other numbers for some classes.
@@ -46,6 +48,7 @@ impl<'a> At<'a> {
     #[must_use]
     pub const fn classes(mut self, classes: Classes<'a>) -> Self {
         self.classes = Some(classes);
+        self.is_plain = false;
         self
     }
 
@@ -54,6 +57,7 @@ impl<'a> At<'a> {
     #[must_use]
     pub const fn guards(mut self, guards: &'a dyn Guarding) -> Self {
         self.guards = Some(guards);
+        self.is_plain = false;
         self
     }
 
@@ -66,6 +70,12 @@ impl<'a> At<'a> {
     /// Says a warning once for this call's site.
     pub(crate) fn warn_once(&self, notice: &'static str, message: impl FnOnce() -> String) {
         self.site.warn_once(notice, message);
+    }
+
+    /// Its name, where its attempts are marked.
+    #[inline]
+    pub(crate) const fn marked(&self) -> Option<&'static str> {
+        self.site.marked()
     }
 
     /// Whether there may be a second attempt, by the settings alone.
@@ -130,21 +140,52 @@ pub fn failed<E: ?Sized, R: Recorder>(
     session: &mut Session,
     record: &mut R,
     error: &E,
-    classify: fn(&E) -> Verdict,
+    classify: impl Fn(&E) -> Verdict,
     text: MakeText<E>,
     said: Said,
 ) -> Option<Duration> {
-    let (verdict, text) = if record.wants_text() {
-        verdict_and_text(at, error, classify, text)
-    } else {
-        (ask(at.site, error, classify), String::new())
+    // nobody asks for more, and nothing else decides
+    let short = at.is_plain && matches!(said, Said::Nothing) && record.is_quiet();
+    let asked = || {
+        let verdict = classify(error);
+        (!short || !verdict.only_may_pass()).then_some(verdict)
     };
-    let Some(mut verdict) = verdict else {
+    match caught(asked) {
+        Ok(None) => retried(at, session),
+        Ok(Some(verdict)) => judged(at, session, record, verdict, said, error, text),
+        Err(why) => unclassified(at, session, record, &why, error, text),
+    }
+}
+
+/// A failure that may pass, of a call that is [plain](Site::is_plain): what [`decide`] comes to there.
+#[inline(never)]
+fn retried(at: &At<'_>, session: &mut Session) -> Option<Duration> {
+    if retries_are_enabled() { session.retry(at.policy).map(real) } else { retried_first(at, session) }
+}
+
+/// The same where it is not known that retries are made.
+#[cold]
+#[inline(never)]
+fn retried_first(at: &At<'_>, session: &mut Session) -> Option<Duration> {
+    if retries_are_disabled() {
         session.fail();
-        record.failed(&UNCLASSIFIED, &text);
-        at.tell(None);
-        return stop(record, Stop::plain(StopReason::ClassifierFailed));
-    };
+        return None;
+    }
+    session.retry(at.policy).map(real)
+}
+
+/// A failure with its verdict.
+#[inline(never)]
+fn judged<E: ?Sized, R: Recorder>(
+    at: &At<'_>,
+    session: &mut Session,
+    record: &mut R,
+    mut verdict: Verdict,
+    said: Said,
+    error: &E,
+    text: MakeText<E>,
+) -> Option<Duration> {
+    let text = if record.wants_text() { make_text(error, text) } else { String::new() };
     match said {
         Said::Nothing => {}
         Said::Stop => verdict.disposition = Disposition::Permanent,
@@ -155,14 +196,34 @@ pub fn failed<E: ?Sized, R: Recorder>(
     decide(at, session, record, &verdict)
 }
 
+/// A failure whose classifier panicked: nothing is known of it.
+#[cold]
+#[inline(never)]
+fn unclassified<E: ?Sized, R: Recorder>(
+    at: &At<'_>,
+    session: &mut Session,
+    record: &mut R,
+    why: &str,
+    error: &E,
+    text: MakeText<E>,
+) -> Option<Duration> {
+    classifier_panicked(at.site, why);
+    let text = if record.wants_text() { make_text(error, text) } else { String::new() };
+    session.fail();
+    record.failed(&UNCLASSIFIED, &text);
+    at.tell(None);
+    stop(record, Stop::plain(StopReason::ClassifierFailed))
+}
+
 /// Asks the classifier, and makes the error's text.
 pub(crate) fn verdict_and_text<E: ?Sized>(
     at: &At<'_>,
     error: &E,
-    classify: fn(&E) -> Verdict,
+    classify: impl Fn(&E) -> Verdict,
     text: MakeText<E>,
 ) -> (Option<Verdict>, String) {
-    (ask(at.site, error, classify), make_text(error, text))
+    let verdict = caught(|| classify(error)).map_err(|why| classifier_panicked(at.site, &why)).ok();
+    (verdict, make_text(error, text))
 }
 
 /// An attempt returned an `Ok` that counts as a failure.
@@ -271,18 +332,12 @@ fn stop<R: Recorder>(record: &mut R, why: Stop) -> Option<Duration> {
     None
 }
 
-/// Asks the classifier. A panic in it is a warning, and no verdict.
-fn ask<E: ?Sized>(site: &Site, error: &E, classify: fn(&E) -> Verdict) -> Option<Verdict> {
-    match caught(|| classify(error)) {
-        Ok(verdict) => Some(verdict),
-        Err(why) => {
-            let message = format!(
-                "the classifier panicked ({why}); the failure is not retried, and the error is returned as it is"
-            );
-            Notice::warning("classifier_failed", site.name(), message).say();
-            None
-        }
-    }
+#[cold]
+#[inline(never)]
+fn classifier_panicked(site: &Site, why: &str) {
+    let message =
+        format!("the classifier panicked ({why}); the failure is not retried, and the error is returned as it is");
+    Notice::warning("classifier_failed", site.name(), message).say();
 }
 
 fn make_text<E: ?Sized>(error: &E, text: MakeText<E>) -> String {

@@ -45,7 +45,7 @@ pub fn fallback_failed<E: ?Sized, R: Recorder>(
     at: &At<'_>,
     record: &mut R,
     error: &E,
-    classify: fn(&E) -> Verdict,
+    classify: impl Fn(&E) -> Verdict,
     text: MakeText<E>,
 ) {
     let (verdict, text) = verdict_and_text(at, error, classify, text);

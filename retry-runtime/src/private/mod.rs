@@ -39,18 +39,18 @@ pub use letter::{job_id, model, park, parked, payload, wait_for};
 pub use marked::{Marked, attempt};
 #[cfg(not(feature = "test-util"))]
 pub use nested::attempt;
-pub use nested::{is_nested, mark, nested, poll_marked};
+pub use nested::{is_nested, mark, mark_blocking, nested, poll_marked};
 pub(crate) use record::AtRunTime;
 pub use record::{Always, Context, NewRecorder, Recorder, Remember, Timer, Wanted, context_mut, context_ref};
 pub use returns::{
     ByType, Fails, Fresh, Own, Report, Returns, Shape, classifier, classifier_of, end, error_of, error_type, failure,
-    finish, known_of, leave, leave_broken, leave_cancelled, leave_limited, light, refuse, refuse_unjournalled, timed,
-    value_of,
+    finish, finish_all, known_of, leave, leave_broken, leave_cancelled, leave_limited, light, refuse,
+    refuse_unjournalled, timed, value_of,
 };
 pub use site::{AsPolicy, Site};
 pub use stand_in::{FromBroken, FromCancelled, FromElapsed, FromRefused, FromUnjournalled};
 pub use text::text_of;
-pub use wait::{Timed, is_zero, poll_limited, sleep, sleep_blocking, yield_once};
+pub use wait::{Timed, is_zero, pause, poll_limited, sleep, sleep_blocking, yield_once};
 pub use watch::{Ambient, Facts, News, Observed, Seen, Watch, Watched, as_observer, install, parking};
 
 pub use crate::engine::Session;

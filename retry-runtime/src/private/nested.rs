@@ -4,12 +4,12 @@ use std::task::Poll;
 
 use crate::__private::call::At;
 use crate::__private::site::Site;
-use crate::nest::{Mark, around};
+use crate::nest::{Mark, around, is_inside};
 
 /// Whether this call is made in an attempt of another one.
 #[inline]
 pub fn is_nested() -> bool {
-    around().depth > 0
+    is_inside()
 }
 
 /// It is: said once per site, unless it makes a single attempt there.
@@ -33,6 +33,21 @@ pub fn nested(at: &At<'_>) {
 #[inline]
 pub fn mark(site: &Site) -> Mark {
     Mark::new(site.marked())
+}
+
+/// The same of a blocking attempt, which tells when it is in another one.
+#[inline]
+pub fn mark_blocking(at: &At<'_>) -> Mark {
+    Mark::unless_marked(at.marked()).unwrap_or_else(|| mark_inner(at))
+}
+
+#[cold]
+#[inline(never)]
+fn mark_inner(at: &At<'_>) -> Mark {
+    if is_inside() {
+        nested(at);
+    }
+    Mark::new(at.marked())
 }
 
 /// Marks this thread while an attempt is polled.

@@ -7,12 +7,18 @@ use crate::clock;
 use crate::context::RetryContext;
 use crate::engine::Stop;
 use crate::refused::LastFailure;
+use crate::stop::StopReason;
 use crate::verdict::Verdict;
 
 /// Takes what happens in a call. `()` takes nothing and costs nothing.
 pub trait Recorder {
     /// Whether the error's text is wanted: it is made for nobody else.
     fn wants_text(&self) -> bool;
+    /// Whether nothing is taken now, and nobody watches: what is decided is all that there is to do.
+    #[inline]
+    fn is_quiet(&self) -> bool {
+        false
+    }
     /// The call starts: what was there is cleared.
     fn start(&mut self);
     /// An attempt starts. (The compiler advises this trait for a method of the same name that somebody misses.)
@@ -26,6 +32,13 @@ pub trait Recorder {
     /// The call ends.
     #[doc(hidden)]
     fn stopped(&mut self, stop: Hidden);
+    /// The call is over: by a success, or by what was told before. Nothing is told after this.
+    #[inline]
+    fn over(&mut self, succeeded: bool) {
+        if succeeded {
+            self.stopped(Hidden(Stop::plain(StopReason::Succeeded)));
+        }
+    }
     /// What refused the call has more to say.
     fn refused_for(&mut self, _detail: &str) {}
     /// The second route begins: it counts as an attempt.
@@ -111,10 +124,78 @@ pub fn context_ref<C: Context + ?Sized>(argument: &C) -> &RetryContext {
 #[derive(Clone, Copy, Debug)]
 pub struct Hidden(pub(crate) Stop);
 
+/// As the recorder itself.
+impl<R: Recorder> Recorder for &mut R {
+    #[inline]
+    fn wants_text(&self) -> bool {
+        (**self).wants_text()
+    }
+    #[inline]
+    fn is_quiet(&self) -> bool {
+        (**self).is_quiet()
+    }
+    #[inline]
+    fn start(&mut self) {
+        (**self).start();
+    }
+    #[inline]
+    fn attempt_begins(&mut self) {
+        (**self).attempt_begins();
+    }
+    #[inline]
+    fn elapsed(&self) -> Duration {
+        (**self).elapsed()
+    }
+    #[inline]
+    fn failed(&mut self, verdict: &Verdict, text: &str) {
+        (**self).failed(verdict, text);
+    }
+    #[inline]
+    fn waiting(&mut self, wait: Duration) {
+        (**self).waiting(wait);
+    }
+    #[inline]
+    fn stopped(&mut self, stop: Hidden) {
+        (**self).stopped(stop);
+    }
+    #[inline]
+    fn over(&mut self, succeeded: bool) {
+        (**self).over(succeeded);
+    }
+    #[inline]
+    fn refused_for(&mut self, detail: &str) {
+        (**self).refused_for(detail);
+    }
+    #[inline]
+    fn fallback_begins(&mut self) {
+        (**self).fallback_begins();
+    }
+    #[inline]
+    fn fallback_ended(&mut self) {
+        (**self).fallback_ended();
+    }
+    #[inline]
+    fn budget(&mut self, milli_tokens: impl FnOnce() -> Option<u64>) {
+        (**self).budget(milli_tokens);
+    }
+    #[inline]
+    fn last_failure(&self) -> Option<LastFailure> {
+        (**self).last_failure()
+    }
+    #[inline]
+    fn report(&self) -> RetryContext {
+        (**self).report()
+    }
+}
+
 impl Recorder for () {
     #[inline]
     fn wants_text(&self) -> bool {
         false
+    }
+    #[inline]
+    fn is_quiet(&self) -> bool {
+        true
     }
     #[inline]
     fn start(&mut self) {}

@@ -187,10 +187,7 @@ impl<T, F: Fails> Returns<ByType> for Result<T, F> {
 
     #[inline]
     fn finish<R: Recorder>(body: Result<T, F::Error>, record: &R) -> Self {
-        match body {
-            Ok(value) => Ok(value),
-            Err(error) => Err(F::end(F::left(error), record, None)),
-        }
+        F::finish(body, record)
     }
 }
 
@@ -210,6 +207,8 @@ pub trait Fails: Sized {
 
     fn left(error: Self::Error) -> Self::Left;
     fn end<R: Recorder>(left: Self::Left, record: &R, parking: Option<Parking>) -> Self;
+    /// `left` and `end` of what the body returned.
+    fn finish<T, R: Recorder>(body: Result<T, Self::Error>, record: &R) -> Result<T, Self>;
 }
 
 impl<E: Classify> Fails for E {
@@ -227,6 +226,11 @@ impl<E: Classify> Fails for E {
     fn end<R: Recorder>(left: E, _record: &R, _parking: Option<Parking>) -> E {
         left
     }
+
+    #[inline]
+    fn finish<T, R: Recorder>(body: Result<T, E>, _record: &R) -> Result<T, E> {
+        body
+    }
 }
 
 impl<E> Fails for GaveUp<E> {
@@ -242,6 +246,11 @@ impl<E> Fails for GaveUp<E> {
 
     fn end<R: Recorder>(left: Option<E>, record: &R, parking: Option<Parking>) -> Self {
         Self::new(record.report(), left, parking)
+    }
+
+    #[inline]
+    fn finish<T, R: Recorder>(body: Result<T, E>, record: &R) -> Result<T, Self> {
+        body.map_err(|error| Self::new(record.report(), Some(error), None))
     }
 }
 
@@ -259,11 +268,12 @@ pub fn timed<R: Returns<M>, M>(_: Shape<R, M>) -> R::Timed {
 
 /// The classifier of the body's error.
 #[inline]
-pub fn classifier<R>(_: Shape<R, ByType>) -> fn(&R::Error) -> Verdict
+pub fn classifier<R>(_: Shape<R, ByType>) -> impl Fn(&R::Error) -> Verdict
 where
     R: Returns<ByType, Error: Classify>,
 {
-    Classify::classify
+    // known where it is used, unlike a pointer
+    <R::Error as Classify>::classify
 }
 
 /// The classifier that `classify = path` names.
@@ -293,6 +303,13 @@ pub fn value_of<R: Returns<M>, M>(_: Shape<R, M>, body: &R::Body) -> Option<&R::
 /// The function's value from the last attempt's.
 #[inline]
 pub fn finish<R: Returns<M>, M, C: Recorder>(_: Shape<R, M>, body: R::Body, record: &C) -> R::Out {
+    R::finish(body, record)
+}
+
+/// The same, of a call that nothing else ends: its success is told here, and whoever watches is let go.
+#[inline]
+pub fn finish_all<R: Returns<M>, M, C: Recorder>(_: Shape<R, M>, body: R::Body, record: &mut C) -> R::Out {
+    record.over(R::error(&body).is_none());
     R::finish(body, record)
 }
 

@@ -144,6 +144,11 @@ impl Site {
         self.outer_only && nest::around().depth > 0
     }
 
+    /// Whether nothing but the policy's count decides about a failure that may pass, and its wait only doubles.
+    pub(crate) const fn is_plain(&self) -> bool {
+        self.deadline.is_none() && self.idempotent && !self.outer_only && self.policy.only_doubles()
+    }
+
     pub(crate) const fn timeouts(&self) -> (Option<Duration>, Option<Duration>) {
         (self.attempt_timeout, self.deadline)
     }

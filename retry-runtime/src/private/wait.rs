@@ -8,6 +8,8 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 #[cfg(feature = "tokio")]
+use pin_project_lite::pin_project;
+#[cfg(feature = "tokio")]
 use tokio::task::coop::poll_proceed;
 
 use crate::__private::site::Site;
@@ -38,6 +40,45 @@ pub fn sleep<T: Timed>(wait: Duration) -> tokio::time::Sleep {
 /// The default timer is missing: the bound says what to do.
 #[cfg(not(feature = "tokio"))]
 pub fn sleep<T: Timed>(_wait: Duration) -> std::future::Pending<()> {
+    std::future::pending()
+}
+
+#[cfg(feature = "tokio")]
+pin_project! {
+    /// A wait by the default timer. One future for both kinds of waits: each that is awaited costs code in every call.
+    #[project = PauseProjected]
+    #[derive(Debug)]
+    #[must_use = "a wait does nothing by itself"]
+    pub enum Pause {
+        Zero { yielded: YieldOnce },
+        Slept { #[pin] sleep: tokio::time::Sleep },
+    }
+}
+
+/// A wait between two attempts: one of no time yields once.
+///
+/// # Panics
+/// As [`sleep`].
+#[cfg(feature = "tokio")]
+pub fn pause<T: Timed>(wait: Duration) -> Pause {
+    if wait.is_zero() { Pause::Zero { yielded: yield_once() } } else { Pause::Slept { sleep: sleep::<T>(wait) } }
+}
+
+#[cfg(feature = "tokio")]
+impl Future for Pause {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        match self.project() {
+            PauseProjected::Zero { yielded } => Pin::new(yielded).poll(cx),
+            PauseProjected::Slept { sleep } => sleep.poll(cx),
+        }
+    }
+}
+
+/// The default timer is missing: the bound says what to do.
+#[cfg(not(feature = "tokio"))]
+pub fn pause<T: Timed>(_wait: Duration) -> std::future::Pending<()> {
     std::future::pending()
 }
 
@@ -74,6 +115,15 @@ impl Future for YieldOnce {
 #[cold]
 #[inline(never)]
 pub fn sleep_blocking(site: &Site, wait: Duration) {
+    #[cfg(not(feature = "test-util"))]
+    if wait.is_zero() {
+        return std::thread::yield_now();
+    }
+    slept_blocking(site, wait);
+}
+
+#[inline(never)]
+fn slept_blocking(site: &Site, wait: Duration) {
     #[cfg(feature = "test-util")]
     tell_of_stalling(site, crate::testing::meant_wait().unwrap_or(wait));
     #[cfg(not(feature = "test-util"))]
@@ -136,4 +186,15 @@ pub fn poll_limited<A: Future, S: Future>(
     }
     ready!(timer.poll(cx));
     Poll::Ready(Err(Elapsed::new(limit)))
+}
+
+#[cfg(all(test, feature = "tokio"))]
+mod tests {
+    use super::*;
+
+    // A retried future is as large as a loop by hand that awaits tokio's own.
+    #[test]
+    fn both_kinds_of_waits_are_as_large_as_tokio_s_timer() {
+        assert_eq!(size_of::<Pause>(), size_of::<tokio::time::Sleep>());
+    }
 }

@@ -18,11 +18,14 @@ use std::time::Duration;
 use self::call::{WatchedBy, Watching};
 use self::hooks::hooks;
 use self::slab::Handle;
+use crate::__private::call::At;
 use crate::__private::record::{Hidden, Recorder};
 use crate::context::RetryContext;
 use crate::dead_letter::{DeadLetter, Parking, Ticket};
+use crate::engine::Stop;
 use crate::observe::{Observer, installed};
 use crate::refused::LastFailure;
+use crate::stop::StopReason;
 use crate::verdict::Verdict;
 
 pub use self::hooks::install;
@@ -43,6 +46,13 @@ pub trait Watch {
     fn note(&self, news: News<'_>);
     /// A letter was handed over, and the call does not wait to hear what becomes of it: the installed observer does.
     fn later(&self, ticket: Ticket);
+    /// The call is over: by a success, or by what was told before.
+    #[inline]
+    fn over(&mut self, succeeded: bool) {
+        if succeeded && self.is_watched() {
+            self.note(News::Stopped(Hidden(Stop::plain(StopReason::Succeeded))));
+        }
+    }
 }
 
 impl<W: Watch> Watch for &W {
@@ -81,6 +91,21 @@ pub enum News<'n> {
 pub struct Ambient(Option<Handle>);
 
 impl Ambient {
+    /// The call begins, and all of it is a constant.
+    #[inline]
+    pub fn begin_at(has_fallback: bool, at: &'static At<'static>) -> Self {
+        match installed() {
+            None => Self(None),
+            Some(observer) => Self::watched_at(observer, has_fallback, at),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn watched_at(observer: &'static dyn Observer, has_fallback: bool, at: &At<'_>) -> Self {
+        Self::watched(observer, has_fallback, at.facts())
+    }
+
     /// The call begins. `has_fallback`: it gives up only after its second route.
     #[inline]
     pub fn begin(has_fallback: bool, facts: impl FnOnce() -> Facts) -> Self {
@@ -97,23 +122,40 @@ impl Ambient {
     }
 }
 
+/// By value: a call that nobody watches keeps nothing in memory for it.
+#[cold]
+#[inline(never)]
+fn told(handle: Handle, news: News<'_>) {
+    if let Some(hooks) = hooks() {
+        (hooks.note)(handle, news);
+    }
+}
+
 impl Watch for Ambient {
     #[inline]
     fn is_watched(&self) -> bool {
         self.0.is_some()
     }
 
-    #[cold]
-    #[inline(never)]
+    #[inline]
     fn note(&self, news: News<'_>) {
-        if let (Some(handle), Some(hooks)) = (self.0, hooks()) {
-            (hooks.note)(handle, news);
+        if let Some(handle) = self.0 {
+            told(handle, news);
         }
     }
 
     fn later(&self, ticket: Ticket) {
         if let (Some(handle), Some(hooks)) = (self.0, hooks()) {
             (hooks.later)(handle, ticket);
+        }
+    }
+
+    #[inline]
+    fn over(&mut self, succeeded: bool) {
+        if let Some(handle) = self.0 {
+            over_so(handle, succeeded);
+            // last of all, so that what is dropped then is known to be nothing
+            self.0 = None;
         }
     }
 }
@@ -125,6 +167,16 @@ impl Drop for Ambient {
             over(handle);
         }
     }
+}
+
+/// A call that is watched ends by itself.
+#[cold]
+#[inline(never)]
+fn over_so(handle: Handle, succeeded: bool) {
+    if succeeded {
+        told(handle, News::Stopped(Hidden(Stop::plain(StopReason::Succeeded))));
+    }
+    over(handle);
 }
 
 #[cold]
@@ -233,29 +285,27 @@ pub fn parking<W: Watch>(watch: &W, letter: &DeadLetter) {
 
 /// A call's recorder, and whoever watches the call beside it.
 #[derive(Debug)]
-pub struct Watched<'r, R, W> {
-    record: &'r mut R,
+pub struct Watched<R, W> {
+    record: R,
     watch: W,
 }
 
-impl<'r, R, W: Watch> Watched<'r, R, W> {
+impl<R, W> Watched<R, W> {
     #[inline]
-    pub const fn new(record: &'r mut R, watch: W) -> Self {
+    pub const fn new(record: R, watch: W) -> Self {
         Self { record, watch }
-    }
-
-    #[inline]
-    fn note(&self, news: News<'_>) {
-        if self.watch.is_watched() {
-            self.watch.note(news);
-        }
     }
 }
 
-impl<R: Recorder, W: Watch> Recorder for Watched<'_, R, W> {
+// What is told is made where somebody watches, and not before it is known.
+impl<R: Recorder, W: Watch> Recorder for Watched<R, W> {
     #[inline]
     fn wants_text(&self) -> bool {
         self.record.wants_text()
+    }
+    #[inline]
+    fn is_quiet(&self) -> bool {
+        self.record.is_quiet() && !self.watch.is_watched()
     }
     #[inline]
     fn start(&mut self) {
@@ -264,7 +314,9 @@ impl<R: Recorder, W: Watch> Recorder for Watched<'_, R, W> {
     #[inline]
     fn attempt_begins(&mut self) {
         self.record.attempt_begins();
-        self.note(News::Attempt);
+        if self.watch.is_watched() {
+            self.watch.note(News::Attempt);
+        }
     }
     #[inline]
     fn elapsed(&self) -> Duration {
@@ -272,27 +324,42 @@ impl<R: Recorder, W: Watch> Recorder for Watched<'_, R, W> {
     }
     fn failed(&mut self, verdict: &Verdict, text: &str) {
         self.record.failed(verdict, text);
-        self.note(News::Failed(verdict));
+        if self.watch.is_watched() {
+            self.watch.note(News::Failed(verdict));
+        }
     }
     fn waiting(&mut self, wait: Duration) {
         self.record.waiting(wait);
-        self.note(News::Waiting(wait));
+        if self.watch.is_watched() {
+            self.watch.note(News::Waiting(wait));
+        }
     }
     #[inline]
     fn stopped(&mut self, stop: Hidden) {
         self.record.stopped(stop);
-        self.note(News::Stopped(stop));
+        if self.watch.is_watched() {
+            self.watch.note(News::Stopped(stop));
+        }
+    }
+    #[inline]
+    fn over(&mut self, succeeded: bool) {
+        self.record.over(succeeded);
+        self.watch.over(succeeded);
     }
     fn refused_for(&mut self, detail: &str) {
         self.record.refused_for(detail);
     }
     fn fallback_begins(&mut self) {
         self.record.fallback_begins();
-        self.note(News::FallbackBegins);
+        if self.watch.is_watched() {
+            self.watch.note(News::FallbackBegins);
+        }
     }
     fn fallback_ended(&mut self) {
         self.record.fallback_ended();
-        self.note(News::FallbackEnded);
+        if self.watch.is_watched() {
+            self.watch.note(News::FallbackEnded);
+        }
     }
     #[inline]
     fn budget(&mut self, milli_tokens: impl FnOnce() -> Option<u64>) {
