@@ -59,7 +59,10 @@ impl Harness for OneFile {
 
     fn prepare(&self, place: &Path) -> Result<(), String> {
         std::fs::create_dir(place.join("spill")).map_err(|error| error.to_string())?;
-        *self.disk.lock().unwrap() = SmallDisk::mount(&place.join("disk"), "128m");
+        // Small, so that filling it is quick, but never full of letters alone: a long run on a fast machine parks tens of
+        // thousands, one in 16 with a file of its own.
+        let size = if super::soak() { "1g" } else { "128m" };
+        *self.disk.lock().unwrap() = SmallDisk::mount(&place.join("disk"), size);
         Ok(())
     }
 
