@@ -15,6 +15,7 @@ use retry_runtime::error::StoreError;
 use tokio::sync::watch;
 
 use super::app::App;
+use super::live;
 
 /// A page waits so long for fresh numbers; then it shows those of before, and says of when.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -38,6 +39,8 @@ pub(super) struct Facts {
     taken: Instant,
     cost: Duration,
     generation: u64,
+    /// What would be different if anything was.
+    state: Option<live::State>,
     pub(super) summary: Summary,
     /// The store as a whole; `None` where it could not be asked.
     pub(super) store: Option<StoreFacts>,
@@ -62,6 +65,8 @@ pub(super) struct Facts {
 impl Facts {
     async fn gather(app: &App, generation: u64) -> Self {
         let (store, now, taken) = (&app.store, app.now(), Instant::now());
+        // First: what changes meanwhile is a change.
+        let state = live::state(app).await;
         let mut failed = Vec::new();
         let mut part = |what: &str, error: StoreError| failed.push(format!("{what}: {error}"));
         macro_rules! ask {
@@ -98,6 +103,7 @@ impl Facts {
             at: now,
             taken,
             generation,
+            state,
             store: whole,
             replaying: leased.map(|page| page.rows).unwrap_or_default(),
             oldest: classes.iter().map(|group| group.first_seen).min(),
@@ -167,6 +173,11 @@ impl Cache {
         self.generation.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// As of when the newest facts are.
+    pub(super) fn state(&self) -> Option<live::State> {
+        self.newest.borrow().as_ref().and_then(|facts| facts.state.clone())
+    }
+
     /// The facts: fresh ones where they come soon, else those of before. `None`: the store has not answered yet.
     pub(super) async fn get(app: &Arc<App>) -> Option<Arc<Facts>> {
         let mut newest = app.facts.newest.subscribe();
@@ -207,7 +218,11 @@ impl Cache {
             let _done = Done(&app);
             let generation = app.facts.generation.load(Ordering::Relaxed);
             let facts = Facts::gather(&app, generation).await;
-            app.facts.newest.send_replace(Some(Arc::new(facts)));
+            let known = app.facts.newest.send_replace(Some(Arc::new(facts)));
+            // A page that did not wait for them shows those of before.
+            if known.is_some_and(|known| known.state != app.facts.state()) {
+                app.live.changed();
+            }
         });
     }
 }

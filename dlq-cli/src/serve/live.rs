@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::extract::State;
+use axum::extract;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use futures_util::stream;
 use retry_runtime::dead_letter::{BulkOperations as _, DeadLetterStore as _, EventQuery};
@@ -46,8 +46,15 @@ impl Live {
         }
         let app = Arc::clone(app);
         tokio::spawn(async move {
-            let mut before = state(&app).await;
+            // What pages show now may be older than this moment.
+            let mut before = app.facts.state();
             loop {
+                let now = state(&app).await;
+                if now.is_some() && now != before {
+                    before = now;
+                    app.facts.stale();
+                    app.live.changed();
+                }
                 tokio::time::sleep(LOOK).await;
                 {
                     let mut looking = app.live.looking.lock().unwrap_or_else(PoisonError::into_inner);
@@ -56,19 +63,16 @@ impl Live {
                         return;
                     }
                 }
-                let now = state(&app).await;
-                if now != before {
-                    before = now;
-                    app.facts.stale();
-                    app.live.changed();
-                }
             }
         });
     }
 }
 
-/// What tells that something has changed, by questions that cost nothing.
-async fn state(app: &App) -> Option<(String, Option<u64>, Vec<String>)> {
+/// What tells that something has changed.
+pub(super) type State = (String, Option<u64>, Vec<String>);
+
+/// It is asked by questions that cost nothing.
+pub(super) async fn state(app: &App) -> Option<State> {
     let summary = app.store.summary().await.ok()?;
     let events = app.store.events(EventQuery::all().limit(1)).await.ok()?;
     let operations = app.store.operations(None, 10).await.ok()?;
@@ -76,7 +80,7 @@ async fn state(app: &App) -> Option<(String, Option<u64>, Vec<String>)> {
     Some((summary.to_string(), events.events.first().map(|event| event.id), operations))
 }
 
-pub(super) async fn stream(State(app): State<Arc<App>>) -> Response<Body> {
+pub(super) async fn stream(extract::State(app): extract::State<Arc<App>>) -> Response<Body> {
     let mut response = Response::default();
     let Some(streaming) = App::open_stream(&app, STREAMS) else {
         *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;

@@ -142,7 +142,13 @@ async fn what_matches_later_is_shown_before_it_is_touched() {
 async fn selected_letters_are_what_is_meant() {
     let store = store().await;
     let mut client = acting(&store).await;
-    client.page("/letters?q=owed").await.says("type=\"checkbox\"").says("Replay the parked of all 30 that match");
+    client
+        .page("/letters?q=owed")
+        .await
+        .says("type=\"checkbox\"")
+        .says("Replay all 30 with the application&#39;s")
+        .says("Discard all 30")
+        .lacks("Restore all");
     let (a, b) = (one(&*store, "page-1").await.letter_id, one(&*store, "page-2").await.letter_id);
     let plan = client.page(&format!("/operations/new?id={a}&id={b}&verb=discard")).await;
     plan.says("Discard 2 letters?");

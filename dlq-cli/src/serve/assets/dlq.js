@@ -28,13 +28,15 @@
       await htmx.ajax("GET", location.href, { target: "#main", select: "#main", swap: "outerMorph" });
     } catch (_) { /* the stream says when the connection is lost */ }
     busy = false;
+    // Something changed while the page was on its way.
+    if (pending) renew();
   };
 
   const open = () => {
     source = new EventSource(stream);
     source.addEventListener("hello", () => {
       say("", "live");
-      if (wasLost) renew();
+      if (wasLost || pending) renew();
       wasLost = false;
     });
     source.addEventListener("change", renew);
@@ -57,7 +59,6 @@
       } else {
         say("", "connecting");
         open();
-        if (pending) renew();
       }
     };
     pause.addEventListener("click", () => {

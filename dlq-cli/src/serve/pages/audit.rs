@@ -38,6 +38,7 @@ fn row(event: &EventRecord, now: SystemTime) -> Row {
     let states = match (event.before, event.after) {
         (Some(before), Some(after)) if before == after => String::new(),
         (Some(before), Some(after)) => format!("{before} → {after}"),
+        (None, Some(after)) if after.as_str() == event.what => String::new(),
         (None, Some(after)) => format!("→ {after}"),
         _ => String::new(),
     };

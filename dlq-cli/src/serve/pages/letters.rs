@@ -9,7 +9,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, Uri};
 use retry_runtime::dead_letter::{
-    Cursor, DeadLetterStore as _, Filter, LetterRow, LetterState, Order, PageRequest, Verb,
+    Cursor, DeadLetterStore as _, Filter, LetterRow, OperationRequest, Order, PageRequest, Verb,
 };
 
 use super::super::app::{App, Visitor};
@@ -111,7 +111,9 @@ pub(in super::super) async fn page(
             shown::number(found.looked_at)
         );
     }
-    page.acts = acts(&app, &filter, all);
+    if page.chrome.may_act {
+        page.acts = acts(&app, &filter, all).await;
+    }
     page.rows = found.rows.iter().map(|row| self::row(row, now)).collect();
     Ok(html(&page))
 }
@@ -149,30 +151,25 @@ async fn count(app: &App, filter: &Filter) -> Option<u64> {
     tokio::time::timeout(COUNT_WITHIN, count).await.ok()?.ok()
 }
 
-/// What can be done with all that match: the scope is printed.
-fn acts(app: &App, filter: &Filter, all: Option<u64>) -> Vec<(String, String, &'static str)> {
-    if all == Some(0) {
-        return Vec::new();
-    }
+/// What can be done with all that match: each says how many it is for.
+async fn acts(app: &App, filter: &Filter, all: Option<u64>) -> Vec<(String, String, &'static str)> {
     let written = query::written(filter);
-    let scope = all.map_or_else(|| "all that match".to_owned(), |n| format!("all {} that match", shown::number(n)));
-    let is_for =
-        |verb: Verb| filter.states.is_empty() || filter.states.iter().any(|state| verb.states().contains(state));
-    let restore = Verb::Restore { more_replays: 1 };
     let mut acts = Vec::new();
-    if is_for(Verb::Replay) {
-        let scope = if filter.states.as_slice() == [LetterState::Parked] {
-            scope.clone()
-        } else {
-            format!("the parked of {scope}")
+    for (verb, kind) in [(Verb::Replay, "do"), (Verb::Discard, "undo"), (Verb::Restore { more_replays: 5 }, "plain")] {
+        // A verb that no letter here is for is not offered.
+        let Ok(members) = OperationRequest::new(verb, filter.clone()).members() else { continue };
+        let n = if members == *filter { all } else { count(app, &members).await };
+        let scope = match n {
+            Some(0) => continue,
+            Some(n) => format!("all {}", shown::number(n)),
+            None => "all that match".to_owned(),
         };
-        acts.push((format!("Replay {scope} {}", app.means.said()), plan_of(app, "replay", &written), "do"));
-    }
-    if is_for(Verb::Discard) {
-        acts.push((format!("Discard {scope}"), plan_of(app, "discard", &written), "undo"));
-    }
-    if filter.states.iter().any(|state| restore.states().contains(state)) {
-        acts.push((format!("Restore {scope}"), plan_of(app, "restore", &written), ""));
+        let name = match verb {
+            Verb::Replay => format!("Replay {scope} {}", app.means.said()),
+            Verb::Discard => format!("Discard {scope}"),
+            _ => format!("Restore {scope}"),
+        };
+        acts.push((name, plan_of(app, verb.as_str(), &written), kind));
     }
     acts
 }

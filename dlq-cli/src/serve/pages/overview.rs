@@ -221,8 +221,11 @@ fn whole(facts: &Facts, now: std::time::SystemTime) -> Vec<(&'static str, String
     if let Some(due) = store.next_due {
         out.push(("next hint due", format!("{} ({})", shown::ago(due, now), shown::moment(due))));
     }
-    let kept = store.discarded_kept.map_or_else(|| "for ever".to_owned(), |kept| format!("for {}", shown::span(kept)));
-    out.push(("discarded letters", format!("are kept {kept}, and can be restored until then")));
+    let kept = match store.discarded_kept {
+        Some(kept) => format!("can be restored for {}", shown::span(kept)),
+        None => "are kept, and can be restored at any time".to_owned(),
+    };
+    out.push(("discarded letters", kept));
     let writers: Vec<_> = store.writers.iter().take(4).map(|(name, n)| format!("{name} ({n})")).collect();
     if !writers.is_empty() {
         out.push(("wrote the newest letters", shown::line(&writers.join(", "), 400)));
