@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     audit, backup, check, discard, doctor, edit, erase, export, groups, hand, import, ledger, list, manual, migrate,
-    note, ops, prune, replay, restore, serve, show, stats, tail,
+    note, ops, prune, replay, restore, salvage, serve, show, stats, tail,
 };
 
 /// Look at dead letters, replay them with care, and give up on purpose.
@@ -112,6 +112,9 @@ pub(crate) enum Command {
     /// Examine the store itself: exit 3 when something is wrong
     #[command(after_help = "Example:\n  dlq doctor --full")]
     Doctor(doctor::DoctorArgs),
+    /// Bring home what can be read of a damaged file that was set aside
+    #[command(after_help = "Example:\n  dlq salvage")]
+    Salvage(salvage::SalvageArgs),
     /// Copy the store to another file while it is in use
     #[command(after_help = "Example:\n  dlq backup /backup/jobs-$(date +%F).db")]
     Backup(backup::BackupArgs),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dlq_sqlite::SqliteStore;
+use dlq_sqlite::{Salvaged, SqliteStore};
 use retry_runtime::counters::Thresholds;
 use retry_runtime::dead_letter::{
     BoxFuture, BulkOperations, Doctor, FailureGroups, JobJournal, Oversight, Overview, StoreAdmin,
@@ -127,6 +127,18 @@ impl Store {
             shown: format!("sqlite:{}", store.path().display()).into(),
             own: Arc::new(store),
         })
+    }
+
+    /// Reads what can be read of a damaged file of such a store into a new one in an empty directory; that one, opened for
+    /// reading, and how it went.
+    ///
+    /// # Errors
+    /// [`Failure`] where nothing can be read.
+    pub async fn salvage(damaged: &Path, directory: &Path) -> Result<(Self, Salvaged), Failure> {
+        let (damaged, directory) = (damaged.to_owned(), directory.to_owned());
+        let work = tokio::task::spawn_blocking(move || SqliteStore::salvage(damaged, directory)).await;
+        let saved = work.map_err(|error| Failure::failed(error.to_string()))??;
+        Ok((Self::open(&Place::Sqlite(saved.path.clone()), Access::Read)?, saved))
     }
 
     /// A store that is open already, under a name for people to read.

@@ -108,9 +108,9 @@ async fn edited(old: &str, letter_id: &str) -> Result<String, Failure> {
 }
 
 /// For its owner alone.
-fn private_directory() -> std::io::Result<tempfile::TempDir> {
+pub(super) fn private_directory() -> std::io::Result<tempfile::TempDir> {
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
-    builder.prefix("dlq-edit-").tempdir()
+    builder.prefix("dlq-").tempdir()
 }

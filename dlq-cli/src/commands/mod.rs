@@ -25,6 +25,7 @@ mod progress;
 pub(crate) mod prune;
 pub(crate) mod replay;
 pub(crate) mod restore;
+pub(crate) mod salvage;
 pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod stats;
@@ -63,6 +64,7 @@ pub(crate) async fn run(args: Args) -> Result<Exit, Failure> {
         Some(Command::Audit(args)) => audit::run(context, args).await,
         Some(Command::Check(args)) => check::run(context, args).await,
         Some(Command::Doctor(args)) => doctor::run(context, args).await,
+        Some(Command::Salvage(args)) => salvage::run(context, args).await,
         Some(Command::Backup(args)) => backup::run(context, args).await,
         Some(Command::Migrate(args)) => migrate::run(context, args).await,
         Some(Command::Serve(args)) => serve::run(context, args).await,

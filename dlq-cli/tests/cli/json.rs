@@ -152,6 +152,7 @@ fn every_document_is_what_the_schema_says() {
     look("prune_document", &["prune", "--older-than", "0s", "--yes"]);
     look("erase_document", &["erase", "page-6", "--yes"]);
     look("backup_document", &["backup", "copy.db"]);
+    look("salvage_document", &["salvage", "copy.db"]);
     look("migrate_document", &["migrate"]);
     let followed = bench.dlq(&["tail", "--limit", "2", "--json"]).exits(0);
     for line in followed.out.lines() {

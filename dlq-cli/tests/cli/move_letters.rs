@@ -1,6 +1,6 @@
 //! Export, import, spill.
 
-use super::support::{Bench, usual};
+use super::support::{Bench, bytes, usual};
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -52,4 +52,53 @@ fn spilled_letters_come_home() {
     bench.dlq(&["import", "--spill"]).exits(1).says("could not be read").says(".bad");
     let fresh = Bench::empty();
     fresh.dlq(&["import", "--spill"]).exits(1).warns("does not exist");
+}
+
+// S6, D7: a damaged page costs what was on it
+#[test]
+fn what_can_be_read_of_a_damaged_file_comes_home() {
+    let bench = Bench::with(500);
+    let whole = bytes(&bench.db());
+    let mut damaged = whole.clone();
+    // A page of letters, one of payloads, and one of an index.
+    for text in ["no answer for page 100", "{\"page\":200,", "page-300"] {
+        let at = whole.windows(text.len()).position(|bytes| bytes == text.as_bytes()).unwrap();
+        damaged[at / 4096 * 4096..][..4096].fill(0xA5);
+    }
+    std::fs::write(bench.path("jobs.db.corrupt-17"), &damaged).unwrap();
+    std::fs::remove_file(bench.db()).unwrap();
+    bench.fill(|store, bench| {
+        // Parked since: the same job, and another one.
+        bench.park(store, usual(0));
+        bench.park(store, usual(9_000));
+    });
+    bench.dlq(&[]).exits(0).says("set aside as corrupt");
+    let ran = bench
+        .dlq(&["salvage"])
+        .exits(0)
+        .says("1 places could not be read")
+        .says("have lost their payload")
+        .says("move it away");
+    let states = bench.states();
+    let count = states.len();
+    assert!((470..501).contains(&count), "{count} of 501: {ran:?}");
+    let has = |job: &str| states.iter().any(|(found, _)| found == job);
+    assert_eq!((has("page-100"), has("page-0"), has("page-499"), has("page-9000")), (false, true, true, true));
+    let lost = bench.json(&["show", "page-200"]);
+    assert_eq!(lost["letter"]["payload_error"], "it was on a damaged page", "{lost}");
+    assert_eq!(bytes(&bench.path("jobs.db.corrupt-17")), damaged, "the damaged file was touched");
+    let merged = bench.json(&["show", "page-0"]);
+    assert_eq!((&merged["letter"]["parkings"], &merged["letter"]["attempts"]), (&2.into(), &6.into()), "{merged}");
+    // Again: nothing counts twice.
+    bench.dlq(&["salvage"]).exits(0).says("0 new here, 0 merged");
+    assert_eq!(bench.states().len(), count);
+    // What came home can be replayed: its payload is what was written, or is said to be lost.
+    let job = bench.script("job", "grep -q '\"token\":\"s3cret-'");
+    let limit = ["replay", "--all", "--execute", "--yes", "--concurrency", "8", "--exec", job.to_str().unwrap()];
+    let ran = bench.dlq(&limit);
+    assert_eq!(bench.count("parked") + bench.count("recovered"), count, "{ran:?}");
+    assert!(!ran.out.contains("still failing"), "{ran:?}");
+    bench.dlq(&["salvage", "nowhere"]).exits(1).warns("nowhere");
+    std::fs::write(bench.path("other"), "nothing of ours, but quite long enough to be looked at").unwrap();
+    bench.dlq(&["salvage", "other"]).exits(1).warns("other");
 }

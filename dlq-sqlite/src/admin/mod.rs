@@ -4,3 +4,4 @@ pub(crate) mod backup;
 pub(crate) mod erase;
 pub(crate) mod portable;
 pub(crate) mod prune;
+pub(crate) mod salvage;

@@ -34,7 +34,7 @@ impl Exam {
             found.push(
                 Finding::new(Severity::Error, "set_aside", message)
                     .about(path.display().to_string())
-                    .advise("copy it, salvage what it holds (`sqlite3 COPY .dump`, as docs/dead-letters.md says), then move it away"),
+                    .advise("bring home what can be read of it (`dlq salvage`, or as docs/dead-letters.md says), then move it away"),
             );
         }
     }

@@ -16,6 +16,7 @@ use super::{Handle, SqliteStore};
 use crate::admin::backup::{self, Backup};
 use crate::admin::portable::{self, Arriving};
 use crate::admin::prune::{self, Due, Place, STEP};
+use crate::admin::salvage::{self, Salvaged};
 use crate::rows::Tx;
 use crate::worker::Worker;
 
@@ -107,6 +108,19 @@ impl SqliteStore {
         // Where there is no thread, the answer says so.
         let _started = std::thread::Builder::new().name("dlq-sqlite-backup".to_owned()).spawn(work);
         reply
+    }
+}
+
+impl SqliteStore {
+    /// Reads what can still be read of a damaged file, such as a [set-aside one](Self::set_aside_files), and writes it into a
+    /// new store, `salvaged.db`, in an empty directory: for an export, or to look at. The damaged file is copied there first
+    /// together with its log, and not touched. Letters come with payloads, attempts, events and parkings, one by one, so that a
+    /// damaged page costs what was on it; ledger and counters are left behind. Blocks as long as it takes.
+    ///
+    /// # Errors
+    /// [`StoreError`] where nothing can be read, the file is no store, or the new one cannot be written.
+    pub fn salvage(damaged: impl AsRef<Path>, directory: impl AsRef<Path>) -> Result<Salvaged, StoreError> {
+        salvage::salvage(damaged.as_ref(), directory.as_ref())
     }
 }
 
