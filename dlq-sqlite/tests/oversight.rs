@@ -6,8 +6,7 @@ use std::time::{Duration, SystemTime};
 use dlq_sqlite::SqliteStore;
 use retry_runtime::StopReason;
 use retry_runtime::dead_letter::{
-    Actor, DeadLetter, DeadLetterSink, DeadLetterStore, EventQuery, Filter, Incident, LetterState, MemoryStore,
-    Oversight, PageRequest,
+    Actor, DeadLetter, DeadLetterStore, EventQuery, Filter, Incident, LetterState, MemoryStore, Oversight, PageRequest,
 };
 use retry_runtime::error::StoreErrorKind;
 

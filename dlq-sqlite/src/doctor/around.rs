@@ -31,11 +31,9 @@ impl Exam {
         for path in set_aside_files(&self.settings.path) {
             let message =
                 format!("a corrupt file was set aside ({}); its letters are counted nowhere", bytes(size(&path)));
-            found.push(
-                Finding::new(Severity::Error, "set_aside", message)
-                    .about(path.display().to_string())
-                    .advise("bring home what can be read of it (`dlq salvage`, or as docs/dead-letters.md says), then move it away"),
-            );
+            found.push(Finding::new(Severity::Error, "set_aside", message).about(path.display().to_string()).advise(
+                "bring home what can be read of it (`dlq salvage`, or as docs/dead-letters.md says), then move it away",
+            ));
         }
     }
 
