@@ -25,7 +25,7 @@ struct Part {
     optional: bool,
 }
 
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 11] = [
     Part {
         file: "counts",
         title: "Instructions, allocations, sizes",
@@ -83,6 +83,27 @@ const PARTS: [Part; 8] = [
         about: "Of a function, as a nightly compiler prints them.",
         command: "./bench compile --only expand",
         optional: true,
+    },
+    Part {
+        file: "store-speed",
+        title: "The store: parking and replaying",
+        about: "Beside the same statements on the same tables by rusqlite alone, each commit synced; the two take turns.",
+        command: "./bench store --only speed",
+        optional: false,
+    },
+    Part {
+        file: "store-million",
+        title: "The store: a large file",
+        about: "The fastest of five; a page is the slowest of both orders and four depths.",
+        command: "./bench store --only million",
+        optional: false,
+    },
+    Part {
+        file: "store-memory",
+        title: "The store: memory",
+        about: "Of a process that does nothing else.",
+        command: "./bench store --only memory",
+        optional: false,
     },
 ];
 

@@ -25,7 +25,7 @@ pub(crate) fn measure(path: &Path, letters: u32, report: &mut Report) {
         let (done, kib): (u64, f64) = (words.next().unwrap().parse().unwrap(), words.next().unwrap().parse().unwrap());
         let detail = format!("{done} letters in {:.0} s", began.elapsed().as_secs_f64());
         assert!(done >= u64::from(letters) * 9 / 10, "{work}: only {done} letters");
-        report.at_most(&format!("memory to {work} the letters, at its peak"), kib / 1_024.0, GOAL, " MiB", &detail);
+        report.at_most(&format!("to {work} them"), kib / 1_024.0, GOAL, &detail);
     }
 }
 

@@ -19,14 +19,14 @@ pub(crate) fn measure(path: &Path, letters: u32, report: &mut Report) {
     };
     let (owed, took) = large.timed(|| large.store.summary());
     assert_eq!(owed.owed(), u64::from(letters));
-    report.at_most("summary of all open letters", millis(took), 50.0, " ms", "");
+    report.at_most("summary of all open letters", millis(took), 50.0, "");
     for (name, filter) in listed() {
         large.page(name, &filter, report);
     }
     large.mixes(report);
     let (page, took) = large.timed(|| large.store.groups(GroupsRequest::new(Filter::owed())));
     assert_eq!(page.groups.len(), 20);
-    report.at_most("20 of 200 failure groups, counted", millis(took), 2_000.0, " ms", "");
+    report.at_most("20 of 200 failure groups, counted", millis(took), 2_000.0, "");
 }
 
 /// Every single filter, and the pairs with a status.
@@ -101,7 +101,7 @@ impl Large {
                 worst = worst.max(took);
             }
         }
-        report.at_most(&format!("page by {name}, at any depth"), millis(worst), 10.0, " ms", "");
+        report.at_most(&format!("page by {name}, at any depth"), millis(worst), 10.0, "");
     }
 
     /// Classes and labels that have no letter in common.

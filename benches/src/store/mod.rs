@@ -30,19 +30,26 @@ pub(crate) fn run(options: &[&str]) -> ExitCode {
     }
     let measures = |part: &str| only.is_none_or(|only| only == part);
     let directory = tempfile::tempdir().unwrap();
-    let mut report = Report::default();
+    let mut ends = Vec::new();
     if measures("speed") {
+        let mut report = Report::new("speed", "beside the bare library", ("its time to the store's", "x"));
         speed::measure(directory.path(), rounds, &mut report);
+        ends.push(report.finish("store-speed"));
     }
     if measures("million") || measures("memory") {
         let path = directory.path().join("large.db");
         letters::fill(&path, letters);
+        let scenario = format!("{letters} letters");
         if measures("million") {
+            let mut report = Report::new("million", &scenario, ("time", "ms"));
             million::measure(&path, letters, &mut report);
+            ends.push(report.finish("store-million"));
         }
         if measures("memory") {
+            let mut report = Report::new("memory", &scenario, ("memory at its peak", "MiB"));
             memory::measure(&path, letters, &mut report);
+            ends.push(report.finish("store-memory"));
         }
     }
-    report.finish()
+    ends.into_iter().find(|end| *end != ExitCode::SUCCESS).unwrap_or(ExitCode::SUCCESS)
 }

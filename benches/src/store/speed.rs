@@ -18,16 +18,14 @@ pub(crate) fn measure(directory: &Path, rounds: usize, report: &mut Report) {
     let runtime = Builder::new_current_thread().build().unwrap();
     for (callers, count) in [(64, 1_920), (1, 200)] {
         let pair = Pair::open(directory, &format!("park{callers}"));
-        let (ratios, speeds) = pair.park(&runtime, rounds, callers, count);
-        let (what, goal) = match callers {
-            1 => ("a lone park: raw time by store time", 1.0 / 1.3),
-            _ => ("park with 64 callers: raw time by store time", 0.8),
-        };
-        report.at_least(what, median(ratios), goal, &speeds);
+        let both = pair.park(&runtime, rounds, callers, count);
+        match callers {
+            1 => both.tell("a lone park", (1.0 / 1.3, "a park in 1.3 raw commits"), report),
+            _ => both.tell("park with 64 callers", (0.8, ""), report),
+        }
     }
     let pair = Pair::open(directory, "replay");
-    let (ratios, speeds) = pair.replay(&runtime, rounds);
-    report.at_least("claim and finish by 50: raw time by store time", median(ratios), 0.7, &speeds);
+    pair.replay(&runtime, rounds).tell("claim and finish by 50", (0.7, ""), report);
 }
 
 struct Pair {
@@ -42,18 +40,18 @@ impl Pair {
         Self { raw, store }
     }
 
-    fn park(&self, runtime: &Runtime, rounds: usize, callers: usize, count: usize) -> (Vec<f64>, String) {
+    fn park(&self, runtime: &Runtime, rounds: usize, callers: usize, count: usize) -> Both {
         let mut both = Both::default();
         for round in 0..=rounds {
             let letters = letters(round, count);
             let bare = timed(|| letters.chunks(callers).for_each(|batch| self.raw.park(batch)));
             let ours = through_the_store(runtime, &self.store, callers, letters);
-            both.add(round, bare, ours);
+            both.add((round, count), bare, ours);
         }
-        both.done(rounds * count)
+        both
     }
 
-    fn replay(&self, runtime: &Runtime, rounds: usize) -> (Vec<f64>, String) {
+    fn replay(&self, runtime: &Runtime, rounds: usize) -> Both {
         const BATCH: usize = 50;
         const BATCHES: usize = 10;
         let all = letters(0, (rounds + 1) * BATCH * BATCHES);
@@ -66,9 +64,9 @@ impl Pair {
                 bare += timed(|| self.raw.replay(BATCH));
                 ours += timed(|| runtime.block_on(replay(&self.store, BATCH)));
             }
-            both.add(round, bare, ours);
+            both.add((round, BATCH * BATCHES), bare, ours);
         }
-        both.done(rounds * BATCH * BATCHES)
+        both
     }
 }
 
@@ -78,21 +76,25 @@ struct Both {
     ratios: Vec<f64>,
     raw: f64,
     store: f64,
+    letters: usize,
 }
 
 impl Both {
-    fn add(&mut self, round: usize, raw: Duration, store: Duration) {
+    fn add(&mut self, (round, letters): (usize, usize), raw: Duration, store: Duration) {
         if round > 0 {
             self.ratios.push(raw.as_secs_f64() / store.as_secs_f64());
             self.raw += raw.as_secs_f64();
             self.store += store.as_secs_f64();
+            self.letters += letters;
         }
     }
 
-    fn done(self, letters: usize) -> (Vec<f64>, String) {
-        let letters = f64::from(u32::try_from(letters).unwrap());
-        let speeds = format!("store {:.0}/s, raw {:.0}/s", letters / self.store, letters / self.raw);
-        (self.ratios, speeds)
+    fn tell(self, what: &str, goal: (f64, &str), report: &mut Report) {
+        let letters = f64::from(u32::try_from(self.letters).unwrap());
+        let (ours, bare) = (letters / self.store, letters / self.raw);
+        report.at_least(what, median(self.ratios), goal, &format!("store {ours:.0}/s, raw {bare:.0}/s"));
+        report.beside(what, "the store, letters a second", ours.round());
+        report.beside(what, "bare, letters a second", bare.round());
     }
 }
 
