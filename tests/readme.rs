@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use retry_runtime::Policy;
-use retry_runtime::dead_letter::OperationStatus;
+use retry_runtime::dead_letter::{Incident, OperationStatus};
 
 /// The plan that the README prints is the one that a policy prints.
 #[test]
@@ -113,7 +113,8 @@ fn every_word_of_the_audit_is_in_its_table() {
     }
     assert!(written.remove("operation_{}"), "{written:?}");
     let statuses = OperationStatus::ALL.iter().map(|status| format!("operation_{status}"));
-    let written: BTreeSet<String> = written.into_iter().chain(statuses).collect();
+    let incidents = Incident::ALL.iter().map(|incident| incident.as_str().to_owned());
+    let written: BTreeSet<String> = written.into_iter().chain(statuses).chain(incidents).collect();
 
     let table = include_str!("../retry-runtime/src/dead_letter/event.rs");
     let rows = table.lines().filter_map(|line| line.strip_prefix("/// | `")).filter(|row| !row.starts_with("what`"));
