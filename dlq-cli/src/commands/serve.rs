@@ -53,8 +53,12 @@ pub(super) async fn run(context: &Context, args: ServeArgs) -> Result<Exit, Fail
         return Err(Failure::usage("--exec and --http do letters again: say --allow-actions too"));
     }
     let store = context.open(if args.allow_actions { Access::Write } else { Access::Read })?;
-    let mut dashboard =
-        Dashboard::new(store.all()).named(store.shown()).allow_actions(args.allow_actions).behind_tls(args.behind_tls);
+    let reader = context.open(Access::Read)?;
+    let mut dashboard = Dashboard::new(store.all())
+        .numbers_by(reader.all())
+        .named(store.shown())
+        .allow_actions(args.allow_actions)
+        .behind_tls(args.behind_tls);
     dashboard = match &args.tokens {
         Some(file) => dashboard.tokens(Tokens::read(file).map_err(|error| Failure::failed(error.to_string()))?),
         None => {

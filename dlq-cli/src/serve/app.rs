@@ -33,6 +33,8 @@ pub(super) enum Access {
 
 pub(super) struct App {
     pub(super) store: Arc<dyn DashboardStore>,
+    /// Another handle of it, for questions that take long: others are not to wait behind them.
+    pub(super) patient: Arc<dyn DashboardStore>,
     /// What the store is called, for people: its path.
     pub(super) name: String,
     /// In front of every path; empty, or `/dlq`.

@@ -92,10 +92,10 @@ impl Facts {
         leased.states.push(LetterState::Replaying);
         let leased = store.list(leased, PageRequest::first(Order::LongestUnseenFirst, 5)).await;
         let classes = Aggregate::new(Filter::owed(), [GroupKey::ErrorClass]).per(Bucket::Day);
-        let classes: Vec<Group> = ask!("letters by class and age", store.aggregate(classes));
+        let classes: Vec<Group> = ask!("letters by class and age", app.patient.aggregate(classes));
         let week = now.checked_sub(7 * DAY).unwrap_or(now);
         let arrivals = Arrivals::new(ArrivalKey::All, week, now, Bucket::Hour);
-        let series = ask!("arrivals", store.arrivals(arrivals));
+        let series = ask!("arrivals", app.patient.arrivals(arrivals));
         let series = series.first();
         let hours: Vec<u64> = series.map(|all| all.counts.iter().map(|(_, n)| *n).collect()).unwrap_or_default();
         let lost = ask!("what was lost", store.recent("dead_letter".into(), "lost".into(), 30));
@@ -111,7 +111,7 @@ impl Facts {
             arrivals: series.map(|all| all.against_past_days(7)).unwrap_or_default(),
             hours: hours.get(hours.len().saturating_sub(24)..).unwrap_or_default().to_vec(),
             lost: lost.iter().map(|(_, n)| *n).sum(),
-            groups: ask!("groups of failures", store.groups(GroupsRequest::new(Filter::owed()).limit(10))),
+            groups: ask!("groups of failures", app.patient.groups(GroupsRequest::new(Filter::owed()).limit(10))),
             operations: ask!("operations", open_operations(app)),
             findings: ask!("the examination", store.doctor(Checkup::quick())),
             degraded: ask!("daily counters", store.degraded(store.today())),

@@ -72,8 +72,10 @@ impl fmt::Debug for Dashboard {
 impl Dashboard {
     /// A dashboard over a store.
     pub fn new<S: DashboardStore + 'static>(store: S) -> Self {
+        let store: Arc<dyn DashboardStore> = Arc::new(store);
         let app = App {
-            store: Arc::new(store),
+            patient: Arc::clone(&store),
+            store,
             name: String::new(),
             base: String::new(),
             may_act: false,
@@ -91,6 +93,13 @@ impl Dashboard {
             streams: std::sync::atomic::AtomicUsize::new(0),
         };
         Self { app }
+    }
+
+    /// Another handle of the same store, by which questions are asked that take long - groups, plans, counts - so that no page
+    /// waits behind them. A handle that only reads will do. By default the store itself.
+    pub fn numbers_by<S: DashboardStore + 'static>(mut self, store: S) -> Self {
+        self.app.patient = Arc::new(store);
+        self
     }
 
     /// What the store is called on the pages: its path, or its address without a password.

@@ -102,7 +102,7 @@ pub(in super::super) async fn page(
     let order = if by_newest { GroupOrder::NewestFirst } else { GroupOrder::MostLetters };
     let word = if by_newest { "newest" } else { "" };
     let request = GroupsRequest::new(Filter::owed()).order(order).after(place(asked.get("after"))?);
-    let found = app.store.groups(request).await?;
+    let found = app.patient.groups(request).await?;
     let next = found.next.map(|next| {
         let place = format!("{}.{}.{}", next.letters, shown::millis(next.last_seen), next.fingerprint);
         address(&app.path("/groups"), &[("order", word), ("after", &place)])

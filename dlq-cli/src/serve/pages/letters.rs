@@ -147,7 +147,7 @@ async fn count(app: &App, filter: &Filter) -> Option<u64> {
     if rest != Filter::all() && *filter != counted {
         return None;
     }
-    let count = app.store.count(filter.clone());
+    let count = app.patient.count(filter.clone());
     tokio::time::timeout(COUNT_WITHIN, count).await.ok()?.ok()
 }
 

@@ -68,7 +68,7 @@ pub(super) async fn show(
     request: OperationRequest,
     changed: String,
 ) -> Result<Response<Body>, Failure> {
-    let plan = app.store.plan(request.clone()).await?;
+    let plan = app.patient.plan(request.clone()).await?;
     let written = query::written(&request.filter);
     let n = shown::number(plan.matched);
     let letters = if plan.matched == 1 { "letter" } else { "letters" };
