@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use crate::breaker::BreakerOpen;
-use crate::policy::{ClassLimits, Policy, Retries};
+use crate::policy::{ClassLimits, Doubling, Policy, Retries};
 use crate::stop::StopReason;
 use crate::verdict::{Disposition, Verdict};
 
@@ -202,15 +202,11 @@ impl Session {
         Step::Wait(wait)
     }
 
-    /// [`judge`](Self::judge) of a failure that may pass, where nothing but a count decides and the wait
-    /// [only doubles](Policy::only_doubles).
+    /// [`judge`](Self::judge) of a failure that may pass, where nothing but a count decides and the waits only double.
     #[inline]
-    pub(crate) fn retry(&mut self, policy: &Policy) -> Option<Duration> {
+    pub(crate) fn retry(&mut self, policy: &Doubling) -> Option<Duration> {
         self.fail();
-        match policy.retries() {
-            Retries::Limited(max) if self.failures > max => None,
-            _ => Some(policy.doubled(self.failures - 1)),
-        }
+        if self.failures > policy.max { None } else { Some(policy.delay(self.failures - 1)) }
     }
 
     /// Whether the retries are used up, by which setting. A class with a number of its own is counted by itself, whatever
@@ -303,14 +299,14 @@ mod tests {
         for (base, cap) in pairs {
             for max in [0, 1, 2, 31, 32, 63, 64, 200, u32::MAX] {
                 let policy = Policy::new().max_retries(max).base_delay(base).max_delay(cap);
-                assert!(policy.only_doubles());
+                let Some(doubling) = policy.doubling() else { panic!("{policy:?}") };
                 let (mut short, mut long) = (Session::new(), Session::new());
                 for _ in 0..=max.min(150).saturating_add(1) {
                     let step = match judge(&mut long, &policy, Limits::default(), SLOW, zero) {
                         Step::Wait(wait) => Some(wait),
                         Step::Stop(_) => None,
                     };
-                    assert_eq!(short.retry(&policy), step, "{policy:?} after {} failures", long.failures);
+                    assert_eq!(short.retry(&doubling), step, "{policy:?} after {} failures", long.failures);
                     assert_eq!(short.failures, long.failures);
                 }
             }
@@ -323,7 +319,7 @@ mod tests {
             Policy::new().max_delay(Duration::MAX),
             Policy::new().base_delay(Duration::from_nanos(1 << 63)),
         ];
-        assert!(more.iter().all(|policy| !policy.only_doubles()));
+        assert!(more.iter().all(|policy| policy.doubling().is_none()));
     }
 
     // 3.2

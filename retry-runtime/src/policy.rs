@@ -166,26 +166,23 @@ impl Policy {
         self.off
     }
 
-    /// Whether nothing but a count and a shift gives its waits: the factor 2, no jitter, a limit, all within 63 bits.
-    pub(crate) const fn only_doubles(&self) -> bool {
+    /// Its waits where nothing but a count and a shift gives them: the factor 2, no jitter, a limit, all within 63 bits.
+    #[allow(clippy::cast_possible_truncation)] // what does not fit is sent away first
+    pub(crate) const fn doubling(&self) -> Option<Doubling> {
         const FITS: u128 = i64::MAX as u128;
+        let (Retries::Limited(max), Jitter::None) = (self.retries, self.jitter) else { return None };
+        let (base, cap) = (self.base_delay.as_nanos(), self.max_delay.as_nanos());
         let doubles = matches!(self.backoff, Backoff::Exponential(factor) if factor.to_bits() == 2.0_f64.to_bits());
-        let fits = self.base_delay.as_nanos() <= FITS && self.max_delay.as_nanos() <= FITS;
-        doubles && fits && matches!((self.retries, self.jitter), (Retries::Limited(_), Jitter::None))
-    }
-
-    /// [`delay`](Self::delay) of one that [only doubles](Self::only_doubles).
-    #[inline]
-    pub(crate) fn doubled(&self, retry: u32) -> Duration {
-        let nanos = |of: Duration| of.as_secs().wrapping_mul(1_000_000_000).wrapping_add(of.subsec_nanos().into());
-        let (base, cap) = (nanos(self.base_delay), nanos(self.max_delay));
-        let wait = match base.checked_shl(retry) {
-            Some(wait) if wait >> retry == base => wait.min(cap),
-            // bits were lost; nothing times two is nothing
-            _ if base == 0 => 0,
-            _ => cap,
-        };
-        Duration::from_nanos(wait)
+        if !doubles || base > FITS || cap > FITS {
+            return None;
+        }
+        // nothing doubled stays nothing
+        let mut uncut = 0;
+        while uncut < u64::BITS && base << uncut < cap {
+            uncut += 1;
+        }
+        let (base, cap) = (base as u64, if base == 0 { 0 } else { cap as u64 });
+        Some(Doubling { max, uncut, base, cap })
     }
 
     /// How many retries.
@@ -296,6 +293,26 @@ impl Policy {
             Ok(()) => Ok(self),
             Err(error) => Err(error),
         }
+    }
+}
+
+/// A policy whose waits only double, as far as the decision after a failure needs it: all found out beforehand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Doubling {
+    /// The number of retries.
+    pub(crate) max: u32,
+    /// The first retry whose wait is cut.
+    uncut: u32,
+    /// In nanoseconds.
+    base: u64,
+    cap: u64,
+}
+
+impl Doubling {
+    /// [`Policy::delay`].
+    #[inline]
+    pub(crate) const fn delay(&self, retry: u32) -> Duration {
+        Duration::from_nanos(if retry < self.uncut { self.base << retry } else { self.cap })
     }
 }
 

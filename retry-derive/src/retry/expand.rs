@@ -150,7 +150,7 @@ impl Target<'_> {
                 let policy = quote_spanned!(at=> &#at_private::AsPolicy::policy(#policy));
                 quote_spanned!(span=> #private::At::with(#site, #policy))
             }
-            None => quote_spanned!(span=> #private::At::site(#site)),
+            None => quote_spanned!(span=> #private::At::made(#site)),
         };
         let at = match class_list {
             Some(classes) => quote_spanned!(span=> #at.classes(#classes)),

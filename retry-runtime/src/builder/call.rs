@@ -154,7 +154,7 @@ impl Marked<'_> {
 }
 
 fn at<'a>(site: &'a Site, classes: &'a [Class], counts: &'a [Cell<Session>]) -> At<'a> {
-    let at = At::site(site);
+    let at = At::made(site);
     if classes.is_empty() { at } else { at.classes(Classes::at_run_time(classes, counts)) }
 }
 

@@ -13,7 +13,7 @@ use crate::engine::{Knob, Limits, Session, Step, Stop};
 use crate::nest;
 use crate::observe::Notice;
 use crate::panics::caught;
-use crate::policy::{Policy, Retries};
+use crate::policy::{Doubling, Policy, Retries};
 use crate::random;
 use crate::refused::Elapsed;
 use crate::stop::StopReason;
@@ -26,21 +26,27 @@ pub struct At<'a> {
     policy: &'a Policy,
     classes: Option<Classes<'a>>,
     guards: Option<&'a dyn Guarding>,
-    /// A failure that may pass, and asks for nothing, is decided on the short way.
-    is_plain: bool,
+    /// The short way for a failure that may pass and asks for nothing.
+    plain: Option<Doubling>,
 }
 
 impl<'a> At<'a> {
-    /// A site with its own policy.
+    /// A site with its own policy, in a constant.
     #[inline]
     pub const fn site(site: &'a Site) -> Self {
-        Self { site, policy: site.policy(), classes: None, guards: None, is_plain: site.is_plain() }
+        Self { site, policy: site.policy(), classes: None, guards: None, plain: site.plain() }
+    }
+
+    /// The same where the site is not a constant, and to look for a short way would take longer than to go the long one.
+    #[inline]
+    pub const fn made(site: &'a Site) -> Self {
+        Self::with(site, site.policy())
     }
 
     /// A site with another policy: `policy = EXPR`.
     #[inline]
     pub const fn with(site: &'a Site, policy: &'a Policy) -> Self {
-        Self { site, policy, classes: None, guards: None, is_plain: false }
+        Self { site, policy, classes: None, guards: None, plain: None }
     }
 
     /// Other numbers for some classes.
@@ -48,7 +54,7 @@ impl<'a> At<'a> {
     #[must_use]
     pub const fn classes(mut self, classes: Classes<'a>) -> Self {
         self.classes = Some(classes);
-        self.is_plain = false;
+        self.plain = None;
         self
     }
 
@@ -57,7 +63,7 @@ impl<'a> At<'a> {
     #[must_use]
     pub const fn guards(mut self, guards: &'a dyn Guarding) -> Self {
         self.guards = Some(guards);
-        self.is_plain = false;
+        self.plain = None;
         self
     }
 
@@ -145,8 +151,8 @@ pub fn failed<E: ?Sized, R: Recorder>(
     said: Said,
 ) -> Option<Duration> {
     // nobody asks for more, and nothing else decides
-    let short = at.is_plain && matches!(said, Said::Nothing) && record.is_quiet();
-    let asked = || {
+    let short = at.plain.is_some() && matches!(said, Said::Nothing) && record.is_quiet();
+    let asked = move || {
         let verdict = classify(error);
         (!short || !verdict.only_may_pass()).then_some(verdict)
     };
@@ -157,21 +163,25 @@ pub fn failed<E: ?Sized, R: Recorder>(
     }
 }
 
-/// A failure that may pass, of a call that is [plain](Site::is_plain): what [`decide`] comes to there.
+/// A failure that may pass, of a call that has a [short way](Site::plain): what [`decide`] comes to there.
 #[inline(never)]
 fn retried(at: &At<'_>, session: &mut Session) -> Option<Duration> {
-    if retries_are_enabled() { session.retry(at.policy).map(real) } else { retried_first(at, session) }
+    match &at.plain {
+        Some(plain) if retries_are_enabled() => session.retry(plain).map(real),
+        _ => retried_first(at, session),
+    }
 }
 
 /// The same where it is not known that retries are made.
 #[cold]
 #[inline(never)]
 fn retried_first(at: &At<'_>, session: &mut Session) -> Option<Duration> {
-    if retries_are_disabled() {
+    let made = at.plain.filter(|_| !retries_are_disabled());
+    let Some(plain) = made else {
         session.fail();
         return None;
-    }
-    session.retry(at.policy).map(real)
+    };
+    session.retry(&plain).map(real)
 }
 
 /// A failure with its verdict.

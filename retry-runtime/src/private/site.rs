@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::engine::{Limits, Unknown};
 use crate::nest;
 use crate::observe::{BuiltAt, warn_once};
-use crate::policy::{Policy, Retries};
+use crate::policy::{Doubling, Policy, Retries};
 
 /// The settings of one annotated function. Literal settings make it a constant; others build it per call.
 #[derive(Clone, Copy, Debug)]
@@ -144,9 +144,9 @@ impl Site {
         self.outer_only && nest::around().depth > 0
     }
 
-    /// Whether nothing but the policy's count decides about a failure that may pass, and its wait only doubles.
-    pub(crate) const fn is_plain(&self) -> bool {
-        self.deadline.is_none() && self.idempotent && !self.outer_only && self.policy.only_doubles()
+    /// What decides about a failure that may pass, where that is the policy's count alone and the waits only double.
+    pub(crate) const fn plain(&self) -> Option<Doubling> {
+        if self.deadline.is_none() && self.idempotent && !self.outer_only { self.policy.doubling() } else { None }
     }
 
     pub(crate) const fn timeouts(&self) -> (Option<Duration>, Option<Duration>) {
