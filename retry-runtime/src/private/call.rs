@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::__private::classes::Classes;
 use crate::__private::guards::Guarding;
 use crate::__private::record::{Hidden, Recorder};
+use crate::__private::returns::Judge;
 use crate::__private::site::Site;
 use crate::__private::text::MakeText;
 use crate::__private::watch::Facts;
@@ -146,14 +147,14 @@ pub fn failed<E: ?Sized, R: Recorder>(
     session: &mut Session,
     record: &mut R,
     error: &E,
-    classify: impl Fn(&E) -> Verdict,
+    classify: impl Judge<E>,
     text: MakeText<E>,
     said: Said,
 ) -> Option<Duration> {
     // nobody asks for more, and nothing else decides
     let short = at.plain.is_some() && matches!(said, Said::Nothing) && record.is_quiet();
     let asked = move || {
-        let verdict = classify(error);
+        let verdict = classify.verdict(error);
         (!short || !verdict.only_may_pass()).then_some(verdict)
     };
     match caught(asked) {
@@ -229,10 +230,10 @@ fn unclassified<E: ?Sized, R: Recorder>(
 pub(crate) fn verdict_and_text<E: ?Sized>(
     at: &At<'_>,
     error: &E,
-    classify: impl Fn(&E) -> Verdict,
+    classify: &impl Judge<E>,
     text: MakeText<E>,
 ) -> (Option<Verdict>, String) {
-    let verdict = caught(|| classify(error)).map_err(|why| classifier_panicked(at.site, &why)).ok();
+    let verdict = caught(|| classify.verdict(error)).map_err(|why| classifier_panicked(at.site, &why)).ok();
     (verdict, make_text(error, text))
 }
 

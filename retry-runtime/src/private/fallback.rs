@@ -2,11 +2,12 @@
 
 use crate::__private::call::{At, UNCLASSIFIED, verdict_and_text};
 use crate::__private::record::{Hidden, Recorder};
+use crate::__private::returns::Judge;
 use crate::__private::text::MakeText;
 use crate::context::RetryContext;
 use crate::engine::Stop;
 use crate::stop::StopReason;
-use crate::verdict::{Disposition, Verdict};
+use crate::verdict::Disposition;
 
 /// Whether a call that ended so takes the second route.
 pub fn falls_back(record: &RetryContext) -> bool {
@@ -41,14 +42,15 @@ pub fn fallback_succeeded<R: Recorder>(record: &mut R) {
 /// letter shows, under the first route's reason.
 #[cold]
 #[inline(never)]
+#[allow(clippy::needless_pass_by_value)] // as every step takes it
 pub fn fallback_failed<E: ?Sized, R: Recorder>(
     at: &At<'_>,
     record: &mut R,
     error: &E,
-    classify: impl Fn(&E) -> Verdict,
+    classify: impl Judge<E>,
     text: MakeText<E>,
 ) {
-    let (verdict, text) = verdict_and_text(at, error, classify, text);
+    let (verdict, text) = verdict_and_text(at, error, &classify, text);
     let verdict = verdict.unwrap_or(UNCLASSIFIED);
     record.failed(&verdict, &text);
     if verdict.disposition == Disposition::Gone {

@@ -43,9 +43,9 @@ pub use nested::{is_nested, mark, mark_blocking, nested, poll_marked};
 pub(crate) use record::AtRunTime;
 pub use record::{Always, Context, NewRecorder, Recorder, Remember, Timer, Wanted, context_mut, context_ref};
 pub use returns::{
-    ByType, Fails, Fresh, Own, Report, Returns, Shape, classifier, classifier_of, end, error_of, error_type, failure,
-    finish, finish_all, known_of, leave, leave_broken, leave_cancelled, leave_limited, light, refuse,
-    refuse_unjournalled, timed, value_of,
+    ByType, Classifies, Fails, Fresh, Judge, Own, Report, Returns, Shape, classifier, classifier_of, end, error_of,
+    error_type, failure, finish, finish_all, known_of, leave, leave_broken, leave_cancelled, leave_limited, light,
+    refuse, refuse_unjournalled, timed, value_of,
 };
 pub use site::{AsPolicy, Site};
 pub use stand_in::{FromBroken, FromCancelled, FromElapsed, FromRefused, FromUnjournalled};

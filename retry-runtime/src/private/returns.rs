@@ -266,14 +266,43 @@ pub fn timed<R: Returns<M>, M>(_: Shape<R, M>) -> R::Timed {
     R::Timed::fresh()
 }
 
+/// What gives verdicts about an error.
+pub trait Judge<E: ?Sized> {
+    fn verdict(&self, error: &E) -> Verdict;
+}
+
+/// The error's own [`Classify`]: unlike a pointer to it, it is known where it is used.
+pub struct Classifies<E: ?Sized>(PhantomData<fn(&E)>);
+
+impl<E: ?Sized> fmt::Debug for Classifies<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Classifies")
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: Classify + ?Sized> Judge<E> for Classifies<E> {
+    #[inline]
+    fn verdict(&self, error: &E) -> Verdict {
+        error.classify()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: ?Sized> Judge<E> for fn(&E) -> Verdict {
+    #[inline]
+    fn verdict(&self, error: &E) -> Verdict {
+        self(error)
+    }
+}
+
 /// The classifier of the body's error.
 #[inline]
-pub fn classifier<R>(_: Shape<R, ByType>) -> impl Fn(&R::Error) -> Verdict
+pub fn classifier<R>(_: Shape<R, ByType>) -> Classifies<R::Error>
 where
     R: Returns<ByType, Error: Classify>,
 {
-    // known where it is used, unlike a pointer
-    <R::Error as Classify>::classify
+    Classifies(PhantomData)
 }
 
 /// The classifier that `classify = path` names.
