@@ -111,7 +111,7 @@ impl Facts {
             arrivals: series.map(|all| all.against_past_days(7)).unwrap_or_default(),
             hours: hours.get(hours.len().saturating_sub(24)..).unwrap_or_default().to_vec(),
             lost: lost.iter().map(|(_, n)| *n).sum(),
-            groups: ask!("groups of failures", app.patient.groups(GroupsRequest::new(Filter::owed()).limit(10))),
+            groups: ask!("groups of failures", app.patient.groups(GroupsRequest::new(Filter::owed()))),
             operations: ask!("operations", open_operations(app)),
             findings: ask!("the examination", store.doctor(Checkup::quick())),
             degraded: ask!("daily counters", store.degraded(store.today())),
@@ -204,6 +204,13 @@ impl Cache {
     fn is_fresh(&self, facts: &Facts) -> bool {
         let age = facts.taken.elapsed();
         facts.generation == self.generation.load(Ordering::Relaxed) && age < FRESH.max(facts.cost * 10)
+    }
+
+    /// Begins to gather before anybody asks, where there is a runtime to do it.
+    pub(super) fn warm(app: &Arc<App>) {
+        if tokio::runtime::Handle::try_current().is_ok() {
+            Self::gather(app);
+        }
     }
 
     /// Begins to gather, unless somebody is at it. It goes on when whoever asked has gone.

@@ -177,6 +177,7 @@ impl Dashboard {
         // Without random numbers no form is accepted: no page can be made then, which says so.
         self.app.key = tokens::random().unwrap_or_default();
         let app = Arc::new(self.app);
+        facts::Cache::warm(&app);
         let at = |path: &str| app.path(path);
         let router = Router::new().route(&at("/"), get(pages::overview::page));
         let router = if app.base.is_empty() { router } else { router.route(&app.base, get(pages::overview::page)) };

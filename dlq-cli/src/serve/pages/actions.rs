@@ -6,7 +6,9 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::Response;
-use retry_runtime::dead_letter::{BulkOperations as _, Filter, Operation, OperationRequest, OperationRunner, Verb};
+use retry_runtime::dead_letter::{
+    BulkOperations as _, DeadLetterStore as _, Filter, Operation, OperationRequest, OperationRunner, Verb,
+};
 
 use super::super::app::{App, Visitor};
 use super::super::failure::Failure;
@@ -37,7 +39,8 @@ pub(in super::super) async fn start(
     options(&form, &mut request)?;
     let expected = number(&form, "expected")?;
     // Counted as the plan counted: what the options leave out is told there.
-    let matched = app.store.plan(OperationRequest::new(verb, request.filter.clone())).await?.matched;
+    let members = OperationRequest::new(verb, request.filter.clone()).members()?;
+    let matched = app.store.count(members).await?;
     if matched > expected {
         let changed = format!(
             "{} match by now, not {}: look again before you go on. Nothing was done.",

@@ -13,6 +13,7 @@ use retry_runtime::dead_letter::{
 };
 
 use super::super::app::{App, Visitor};
+use super::super::facts::Cache;
 use super::super::failure::{Failure, html};
 use super::super::guard::Form;
 use super::super::guard::redirect;
@@ -101,8 +102,13 @@ pub(in super::super) async fn page(
     let by_newest = asked.get("order") == "newest";
     let order = if by_newest { GroupOrder::NewestFirst } else { GroupOrder::MostLetters };
     let word = if by_newest { "newest" } else { "" };
-    let request = GroupsRequest::new(Filter::owed()).order(order).after(place(asked.get("after"))?);
-    let found = app.patient.groups(request).await?;
+    let after = place(asked.get("after"))?;
+    // The first page of many is among what the first screen knows.
+    let known = if by_newest || after.is_some() { None } else { Cache::get(&app).await };
+    let found = match known.filter(|facts| facts.failed.is_empty()) {
+        Some(facts) => facts.groups.clone(),
+        None => app.patient.groups(GroupsRequest::new(Filter::owed()).order(order).after(after)).await?,
+    };
     let next = found.next.map(|next| {
         let place = format!("{}.{}.{}", next.letters, shown::millis(next.last_seen), next.fingerprint);
         address(&app.path("/groups"), &[("order", word), ("after", &place)])

@@ -65,6 +65,9 @@ struct Page {
     whole: Vec<(&'static str, String)>,
 }
 
+/// Groups on the first page.
+const GROUPS: usize = 10;
+
 /// Rows of the matrix at most.
 const CLASSES: usize = 20;
 
@@ -94,8 +97,8 @@ pub(in super::super) async fn page(
         failed: facts.failed.iter().map(|why| shown::line(why, 600)).collect(),
         tiles: tiles(&app, &facts, now),
         operations: facts.operations.iter().map(|op| operation(&app, op, now)).collect(),
-        groups: facts.groups.groups.iter().map(|group| card(&app, group, now)).collect(),
-        more_groups: facts.groups.next.is_some(),
+        groups: facts.groups.groups.iter().take(GROUPS).map(|group| card(&app, group, now)).collect(),
+        more_groups: facts.groups.next.is_some() || facts.groups.groups.len() > GROUPS,
         ages: AGES.iter().map(|(name, ..)| *name).collect(),
         matrix: matrix(&app, &facts),
         findings: findings.collect(),

@@ -1,13 +1,14 @@
 //! What an operation would do, before it does it: nothing is changed by looking.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use askama::Template;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, Uri};
-use retry_runtime::dead_letter::{BulkOperations as _, Filter, OperationRequest, Plan, Verb};
+use retry_runtime::dead_letter::{BulkOperations as _, DeadLetterStore as _, Filter, OperationRequest, Plan, Verb};
 
 use super::super::app::{App, Visitor};
 use super::super::failure::{Failure, html};
@@ -16,6 +17,11 @@ use super::super::identity::Role;
 use super::super::params::Params;
 use super::super::{payload, query, shown};
 use super::{Chrome, list_of};
+
+/// A page waits so long for what will probably become of the letters; how many there are is known at once.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+const NOT_YET: &str = "So many that it takes longer than a page waits to say what will probably become of them.";
 
 /// Letters selected by hand, at most.
 const SELECTED: usize = 200;
@@ -68,10 +74,17 @@ pub(super) async fn show(
     request: OperationRequest,
     changed: String,
 ) -> Result<Response<Body>, Failure> {
-    let plan = app.patient.plan(request.clone()).await?;
+    let plan = match tokio::time::timeout(PATIENCE, app.patient.plan(request.clone())).await {
+        Ok(plan) => Some(plan?),
+        Err(_) => None,
+    };
+    let matched = match &plan {
+        Some(plan) => plan.matched,
+        None => app.store.count(request.members()?).await?,
+    };
     let written = query::written(&request.filter);
-    let n = shown::number(plan.matched);
-    let letters = if plan.matched == 1 { "letter" } else { "letters" };
+    let n = shown::number(matched);
+    let letters = if matched == 1 { "letter" } else { "letters" };
     let (title, button, promise) = match request.verb {
         Verb::Replay => (
             format!("Replay {n} {letters}?"),
@@ -97,13 +110,13 @@ pub(super) async fn show(
         changed,
         scope: scope(&request.filter, &written),
         list: list_of(app, &written),
-        matched: plan.matched,
+        matched,
         nothing: format!("No letter here can be {}.", done(request.verb)),
-        lines: lines(&plan),
-        left_out: left_out(&plan),
+        lines: plan.as_ref().map_or_else(|| vec![NOT_YET.to_owned()], lines),
+        left_out: plan.as_ref().map(left_out).unwrap_or_default(),
         verb: request.verb.as_str(),
         filter: payload::with_escapes(&request.filter.to_json()),
-        canary: plan.matched > 20,
+        canary: matched > 20,
         button,
         promise,
     }))
