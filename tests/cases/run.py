@@ -68,7 +68,7 @@ publish = false
 [profile.dev]
 debug = false
 [dependencies]
-retry-runtime = {{ path = "{project}/retry-runtime" }}
+retry-runtime = {{ path = "{project}/retry-runtime", features = ["stores"] }}
 tokio = {{ version = "1", features = ["full", "test-util"] }}
 async-trait = "0.1"
 thiserror = "2"
