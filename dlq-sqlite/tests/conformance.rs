@@ -99,6 +99,7 @@ fn the_store_keeps_the_rules_of_administration() {
 fn the_store_keeps_the_rules_of_overviews() {
     let fresh = Fresh::new();
     conformance::overview(|clock| fresh.store(clock)).assert_passed();
+    conformance::oversight(|clock| fresh.store(clock)).assert_passed();
 }
 
 #[test]

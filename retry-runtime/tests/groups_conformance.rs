@@ -21,6 +21,7 @@ fn the_store_in_memory_passes() {
 #[test]
 fn the_store_in_memory_keeps_the_rules_of_overviews() {
     conformance::overview(MemoryStore::with_clock).assert_passed();
+    conformance::oversight(MemoryStore::with_clock).assert_passed();
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::time::{Duration, SystemTime};
 
-use crate::counters::{DailyCounters, Day};
+use crate::counters::{DailyCounters, Day, Degraded, Threshold, Thresholds};
 use crate::dead_letter::{
     Actor, Aggregate, ArrivalSeries, Arrivals, BoxFuture, BulkOperations, Capabilities, Checkup, ClaimRequest, Claimed,
     DeadLetter, DeadLetterSink, DeadLetterStore, Doctor, DueReport, Edit, Edited, EraseReport, EraseRequest, EventPage,
     EventQuery, ExportPage, ExportRequest, FailureGroups, Filter, Finding, Finish, Group, GroupNote, GroupsPage,
-    GroupsRequest, Imported, ItemOutcome, ItemPage, JobEnd, JobJournal, JournalCounts, Leave, LetterDetail,
-    LetterRecord, LetterRow, MemberClaim, Members, Operation, OperationRequest, OperationTicket, Page, PageRequest,
-    Plan, PruneReport, PruneRequest, Release, Retention, Revision, Steer, StoreAdmin, Struck, Summary, Ticket,
+    GroupsRequest, Imported, Incident, ItemOutcome, ItemPage, JobEnd, JobJournal, JournalCounts, Leave, LetterDetail,
+    LetterRecord, LetterRow, MemberClaim, Members, Operation, OperationRequest, OperationTicket, Oversight, Overview,
+    Page, PageRequest, Plan, PruneReport, PruneRequest, Release, Retention, Revision, Steer, StoreAdmin, StoreFacts,
+    Struck, Summary, Ticket,
 };
 use crate::error::StoreError;
 use crate::id::Id;
@@ -178,5 +179,19 @@ verbs! {
         fn day(operation: String, day: Day) -> Answer<'_, BTreeMap<String, u64>>;
         fn series(operation: String, counter: String, from: Day, to: Day) -> Answer<'_, Vec<(Day, u64)>>;
         fn recent(operation: String, counter: String, days: u32) -> Answer<'_, Vec<(Day, u64)>>;
+    }
+    Thresholds {
+        fn set_threshold(operation: String, counter: String, above: u64, actor: Actor) -> Answer<'_, Threshold>;
+        fn remove_threshold(operation: String, counter: String, actor: Actor) -> Answer<'_, Option<Threshold>>;
+        fn thresholds() -> Answer<'_, Vec<Threshold>>;
+        fn counters(from: Day, to: Day) -> Answer<'_, Vec<(String, String)>>;
+        fn degraded(day: Day) -> Answer<'_, Vec<Degraded>>;
+    }
+    Oversight {
+        fn record(incident: Incident, letter_id: Option<String>, detail: String, actor: Actor) -> Answer<'_, ()>;
+    }
+    Overview {
+        fn facts() -> Answer<'_, StoreFacts>;
+        fn find(text: String, limit: u32) -> Answer<'_, Vec<LetterRow>>;
     }
 }

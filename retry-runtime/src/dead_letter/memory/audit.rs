@@ -20,25 +20,29 @@ impl State {
         detail: &str,
         now: SystemTime,
     ) {
-        self.note(what, actor, detail, now);
+        let mut event = self.event(what, actor, detail, now);
         // A live failure meanwhile is not the operation's doing.
-        let operation = self.operations.of_letter(row.seq).filter(|_| what != "parked").cloned();
-        if let Some(event) = self.events.last_mut() {
-            event.operation = operation;
-            event.letter_id = Some(row.letter_id.clone());
-            (event.before, event.after) = (before, Some(row.state));
-        }
+        event.operation = self.operations.of_letter(row.seq).filter(|_| what != "parked").cloned();
+        event.letter_id = Some(row.letter_id.clone());
+        (event.before, event.after) = (before, Some(row.state));
+        self.events.push(event);
     }
 
     /// Writes down what happened to the store.
     pub(super) fn note(&mut self, what: &str, actor: &Actor, detail: &str, now: SystemTime) {
+        let event = self.event(what, actor, detail, now);
+        self.events.push(event);
+    }
+
+    /// The next event, before it is written down: whole when it is.
+    pub(super) fn event(&self, what: &str, actor: &Actor, detail: &str, now: SystemTime) -> EventRecord {
         let Actor { name, reason } = actor.bounded();
         // Those of deleted letters go; a number is used once all the same, as each deletion is noted after them.
         let id = self.events.last().map_or(1, |last| last.id + 1);
         let mut event = EventRecord::new(id, crate::dead_letter::whole_millis(now), what);
         (event.actor, event.reason) = (Some(name), Some(reason));
         detail.clone_into(&mut event.detail);
-        self.events.push(event);
+        event
     }
 
     pub(super) fn audit(&self, query: &EventQuery) -> EventPage {
@@ -64,12 +68,10 @@ impl Oversight for MemoryStore {
         later(move || {
             let now = self.clock.now();
             let mut state = self.lock();
-            let seen = letter_id.and_then(|id| state.letters.values().find(|stored| stored.row.letter_id == id));
-            let seen = seen.map(|stored| stored.row.letter_id.clone());
-            state.note(incident.as_str(), &actor, &cut_middle(&detail, MAX_ACTOR_REASON), now);
-            if let Some(event) = state.events.last_mut() {
-                event.letter_id = seen;
-            }
+            let mut event = state.event(incident.as_str(), &actor, &cut_middle(&detail, MAX_ACTOR_REASON), now);
+            // A letter that is not there is no error: it happened to the store.
+            event.letter_id = letter_id.filter(|id| state.letters.values().any(|stored| stored.row.letter_id == *id));
+            state.events.push(event);
             Ok(())
         })
     }

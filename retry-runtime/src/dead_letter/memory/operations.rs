@@ -153,10 +153,9 @@ impl State {
 
     /// Writes down what happened to an operation.
     fn happened_to(&mut self, op_id: &str, what: &str, actor: &Actor, detail: &str, now: SystemTime) {
-        self.note(what, actor, detail, now);
-        if let Some(event) = self.events.last_mut() {
-            event.operation = Some(op_id.to_owned());
-        }
+        let mut event = self.event(what, actor, detail, now);
+        event.operation = Some(op_id.to_owned());
+        self.events.push(event);
     }
 
     /// Writes down that an operation stands elsewhere.

@@ -39,6 +39,7 @@ mod lifecycle;
 mod model;
 mod operations;
 mod operations_run;
+mod oversight;
 mod overview;
 mod park;
 mod portable;
@@ -54,8 +55,8 @@ use std::sync::Arc;
 
 use crate::counters::{DailyCounters, Thresholds};
 use crate::dead_letter::{
-    BulkOperations, Checkup, DeadLetterSink, DeadLetterStore, Doctor, Finding, JobJournal, Overview, StoreAdmin,
-    StoreClock,
+    BulkOperations, Checkup, DeadLetterSink, DeadLetterStore, Doctor, Finding, JobJournal, Oversight, Overview,
+    StoreAdmin, StoreClock,
 };
 use crate::ledger::{AttemptLedger, LedgerBooks};
 
@@ -142,6 +143,11 @@ pub fn groups<S: crate::dead_letter::FailureGroups>(mut make: impl FnMut(StoreCl
 /// Checks what a store says of itself as a whole. `make` gives a fresh, empty store on the clock.
 pub fn overview<S: DeadLetterStore + Overview>(mut make: impl FnMut(StoreClock) -> S) -> Report {
     run(overview::checks(), || Bench::new(&mut make))
+}
+
+/// Checks that a store writes down what those do who look after it. `make` gives a fresh, empty store on the clock.
+pub fn oversight<S: DeadLetterStore + Oversight>(mut make: impl FnMut(StoreClock) -> S) -> Report {
+    run(oversight::checks(), || Bench::new(&mut make))
 }
 
 /// Checks an attempt ledger. `make` gives a fresh, empty ledger on the clock.
