@@ -65,7 +65,16 @@ fn date_time(text: &str) -> Option<SystemTime> {
     };
     let (hour, minute) = (number(24)?, number(60)?);
     let second = if rest.len() > 5 { number(60)? } else { 0 };
-    day.checked_add(Duration::from_secs(hour * 3_600 + minute * 60 + second))
+    let millis = rest.split_once('.').map_or(Some(0), |(_, part)| fraction(part))?;
+    day.checked_add(Duration::from_secs(hour * 3_600 + minute * 60 + second) + Duration::from_millis(millis))
+}
+
+/// Milliseconds, of what stands behind the point.
+fn fraction(digits: &str) -> Option<u64> {
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    digits.chars().chain("00".chars()).take(3).collect::<String>().parse().ok()
 }
 
 /// A moment in full: `2026-11-30T14:20:05Z`.
@@ -79,6 +88,13 @@ pub fn full(at: SystemTime) -> String {
     let day = Day::of(at);
     let second = at.duration_since(day.start()).map_or(0, |since| since.as_secs() % 86_400);
     format!("{day}T{:02}:{:02}:{:02}Z", second / 3_600, second / 60 % 60, second % 60)
+}
+
+/// A moment to the millisecond, as filters have it: as [`full`], with the fraction where there is one.
+pub fn exact(at: SystemTime) -> String {
+    let millis = at.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.subsec_millis());
+    let full = full(at);
+    if millis == 0 { full } else { full.replace('Z', &format!(".{millis:03}Z")) }
 }
 
 /// A duration in its two largest units: `3 d 4 h`, `12 min`, `7 s`.
@@ -130,10 +146,27 @@ mod tests {
         for text in ["2026-01-02T03:04:05Z", "2026-01-02 03:04:05", "2026-01-02t03:04:05.123z"] {
             assert_eq!(full(moment(text, now).unwrap()), "2026-01-02T03:04:05Z", "{text}");
         }
+        let exactly =
+            ["2026-01-02T03:04:05.123Z", "2026-01-02T03:04:05.1Z", "2026-01-02T03:04:05.1239", "2026-01-02T03:04:05Z"]
+                .map(|text| exact(moment(text, now).unwrap()));
+        let millis = [
+            "2026-01-02T03:04:05.123Z",
+            "2026-01-02T03:04:05.100Z",
+            "2026-01-02T03:04:05.123Z",
+            "2026-01-02T03:04:05Z",
+        ];
+        assert_eq!(exactly, millis);
         assert_eq!(full(moment("2026-01-02", now).unwrap()), "2026-01-02T00:00:00Z");
         assert_eq!(full(moment("2026-01-02T14:20", now).unwrap()), "2026-01-02T14:20:00Z");
-        for text in ["yesterday", "2026-02-30", "2026-01-02T25:00", "2026-01-02T1:00", "2026-01-02T03:04:05+01:00", "ü"]
-        {
+        for text in [
+            "yesterday",
+            "2026-02-30",
+            "2026-01-02T25:00",
+            "2026-01-02T1:00",
+            "2026-01-02T03:04:05.x",
+            "2026-01-02T03:04:05+01:00",
+            "ü",
+        ] {
             assert!(moment(text, now).unwrap_err().contains("accepted are"), "{text}");
         }
         assert_eq!(

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use retry_runtime::dead_letter::{BoxFuture, Operation};
 use retry_runtime::error::StoreError;
 
+use super::shown;
+
 type Run = Arc<dyn Fn(String) -> BoxFuture<'static, Result<Operation, StoreError>> + Send + Sync>;
 
 /// Who does the jobs of a replay again. (Discards and restores need nobody: the dashboard does them itself.)
@@ -26,7 +28,7 @@ impl Means {
         said: impl Into<String>,
         run: impl Fn(String) -> BoxFuture<'static, Result<Operation, StoreError>> + Send + Sync + 'static,
     ) -> Self {
-        Self { own: Some((said.into(), Arc::new(run))) }
+        Self { own: Some((shown::line(&said.into(), 300), Arc::new(run))) }
     }
 
     /// What buttons say behind the scope.

@@ -32,7 +32,6 @@ mod means;
 mod pages;
 mod params;
 mod payload;
-mod query;
 mod session;
 mod shown;
 mod store;

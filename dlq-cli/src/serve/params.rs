@@ -1,5 +1,10 @@
 //! What came with a request: the query of its address, or a form; both bounded.
 
+use std::convert::Infallible;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+
 /// How many fields are looked at.
 const MOST: usize = 400;
 
@@ -26,6 +31,17 @@ impl Params {
     /// All fields of a name.
     pub(super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// The query of a request's address.
+pub(super) struct Asked(pub(super) Params);
+
+impl<S: Sync> FromRequestParts<S> for Asked {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self(Params::parse(parts.uri.query().unwrap_or_default().as_bytes())))
     }
 }
 

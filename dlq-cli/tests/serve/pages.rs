@@ -76,7 +76,7 @@ async fn the_list_is_filtered_counted_and_paged() {
     client.page("/letters?q=status%3Arecovered").await.says("0 of 0 matching");
     client.page("/letters?q=owed&order=oldest").await.says("newest first");
     let wrong = client.get("/letters?q=colour%3Ared").await;
-    wrong.is(400).says("`colour:` is not known").says("value=\"colour:red\"").says("aria-invalid");
+    wrong.is(400).says("`colour` is no filter: accepted are kind").says("value=\"colour:red\"").says("aria-invalid");
 }
 
 #[tokio::test]

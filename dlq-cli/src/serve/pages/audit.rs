@@ -7,12 +7,12 @@ use askama::Template;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{Response, Uri};
+use axum::http::Response;
 use retry_runtime::dead_letter::{DeadLetterStore as _, EventQuery, EventRecord};
 
 use super::super::app::{App, Visitor};
 use super::super::failure::{Failure, html};
-use super::super::params::{Params, address};
+use super::super::params::{Asked, address};
 use super::super::shown;
 use super::{Chrome, When};
 
@@ -68,9 +68,8 @@ struct Page {
 pub(in super::super) async fn page(
     State(app): State<Arc<App>>,
     Extension(visitor): Extension<Visitor>,
-    uri: Uri,
+    Asked(asked): Asked,
 ) -> Result<Response<Body>, Failure> {
-    let asked = Params::parse(uri.query().unwrap_or_default().as_bytes());
     let after = match asked.get("after") {
         "" => None,
         text => Some(text.parse().map_err(|_| Failure::bad("`after` is no place in the audit"))?),

@@ -7,14 +7,14 @@ use askama::Template;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{Response, Uri};
+use axum::http::Response;
 use retry_runtime::counters::{DailyCounters as _, Thresholds as _};
 
 use super::super::app::{App, Visitor};
 use super::super::failure::{Failure, html};
 use super::super::guard::{self, Form, redirect};
 use super::super::identity::Role;
-use super::super::params::{Params, address};
+use super::super::params::{Asked, address};
 use super::super::{shown, svg};
 use super::Chrome;
 
@@ -47,7 +47,8 @@ struct Plot {
 #[template(path = "counters.html")]
 struct Page {
     chrome: Chrome,
-    operations: Vec<String>,
+    /// As they are, and as they are shown.
+    operations: Vec<(String, String)>,
     here: String,
     plots: Vec<Plot>,
     may_set: bool,
@@ -57,9 +58,8 @@ struct Page {
 pub(in super::super) async fn page(
     State(app): State<Arc<App>>,
     Extension(visitor): Extension<Visitor>,
-    uri: Uri,
+    Asked(asked): Asked,
 ) -> Result<Response<Body>, Failure> {
-    let asked = Params::parse(uri.query().unwrap_or_default().as_bytes());
     let here = asked.get("operation").to_owned();
     let today = app.store.today();
     let known = app.store.counters(today.plus(-29), today).await?;
@@ -97,7 +97,7 @@ pub(in super::super) async fn page(
     Ok(html(&Page {
         may_set: chrome.is_admin,
         chrome,
-        operations: operations.into_iter().collect(),
+        operations: operations.into_iter().map(|name| (name.clone(), shown::line(&name, 200))).collect(),
         here,
         plots,
         more: if left_out > 0 { format!("{left_out} more counters: choose an operation.") } else { String::new() },

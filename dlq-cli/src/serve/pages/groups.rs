@@ -7,7 +7,7 @@ use askama::Template;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{Response, Uri};
+use axum::http::Response;
 use retry_runtime::dead_letter::{
     FailureGroup, FailureGroups as _, Filter, GroupCursor, GroupOrder, GroupsRequest, LetterState,
 };
@@ -18,9 +18,10 @@ use super::super::failure::{Failure, html};
 use super::super::guard::Form;
 use super::super::guard::redirect;
 use super::super::identity::Role;
-use super::super::params::{Params, address};
-use super::super::{guard, query, shown, svg};
+use super::super::params::{Asked, address};
+use super::super::{guard, shown, svg};
 use super::{Chrome, When, list_of, plan_of};
+use crate::filters;
 
 /// One group, as it is shown.
 pub(super) struct Card {
@@ -49,7 +50,7 @@ pub(super) fn card(app: &App, group: &FailureGroup, now: SystemTime) -> Card {
     let (counts, newest) = (&group.counts, &group.newest);
     let of = |state| counts.states.get(&state).copied().unwrap_or(0);
     let (parked, abandoned) = (of(LetterState::Parked), of(LetterState::Abandoned));
-    let q = |states: &str| format!("{states} {}", query::word("group", &counts.fingerprint));
+    let q = |states: &str| format!("{states} {}", filters::word("group", &counts.fingerprint));
     let (first, last) = (When::new(counts.first_seen, now), When::new(counts.last_seen, now));
     let today: u64 = group.trend.per_hour.iter().sum();
     let (waits, owed) = (q("status:parked"), q("status:parked status:abandoned"));
@@ -96,9 +97,8 @@ struct Page {
 pub(in super::super) async fn page(
     State(app): State<Arc<App>>,
     Extension(visitor): Extension<Visitor>,
-    uri: Uri,
+    Asked(asked): Asked,
 ) -> Result<Response<Body>, Failure> {
-    let asked = Params::parse(uri.query().unwrap_or_default().as_bytes());
     let by_newest = asked.get("order") == "newest";
     let order = if by_newest { GroupOrder::NewestFirst } else { GroupOrder::MostLetters };
     let word = if by_newest { "newest" } else { "" };

@@ -100,7 +100,9 @@ async fn edit(app: &App, visitor: &Visitor, id: &str, form: &Params) -> Result<R
     let reason = form.get("reason").trim();
     let edit = Edit::new(id, base, new.clone());
     let again = |error: String, diff| {
-        let mut response = form_of(app, visitor, &detail, base, new.clone(), reason, error, diff);
+        // What was typed means the same with JSON's own escapes, and nothing of it turns around.
+        let typed = payload::with_escapes(&new);
+        let mut response = form_of(app, visitor, &detail, base, typed, reason, error, diff);
         *response.status_mut() = StatusCode::OK;
         response
     };

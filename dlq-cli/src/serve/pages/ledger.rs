@@ -6,14 +6,14 @@ use askama::Template;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{Response, Uri};
+use axum::http::Response;
 use retry_runtime::ledger::{AttemptLedger as _, LedgerBooks as _, LedgerEntry, LedgerKey, LedgerQuery, LedgerStatus};
 
 use super::super::app::{App, Visitor};
 use super::super::failure::{Failure, html};
 use super::super::guard::{self, Form, redirect};
 use super::super::identity::Role;
-use super::super::params::{Params, address};
+use super::super::params::{Asked, address};
 use super::super::shown;
 use super::Chrome;
 
@@ -34,7 +34,8 @@ struct Row {
 #[template(path = "ledger.html")]
 struct Page {
     chrome: Chrome,
-    scopes: Vec<String>,
+    /// As they are, and as they are shown.
+    scopes: Vec<(String, String)>,
     here: String,
     status: &'static str,
     counts: String,
@@ -46,9 +47,8 @@ struct Page {
 pub(in super::super) async fn page(
     State(app): State<Arc<App>>,
     Extension(visitor): Extension<Visitor>,
-    uri: Uri,
+    Asked(asked): Asked,
 ) -> Result<Response<Body>, Failure> {
-    let asked = Params::parse(uri.query().unwrap_or_default().as_bytes());
     let mut scopes = app.store.scopes().await?;
     scopes.truncate(SCOPES);
     let here =
@@ -76,7 +76,7 @@ pub(in super::super) async fn page(
     Ok(html(&Page {
         may_reset: chrome.is_admin,
         chrome,
-        scopes,
+        scopes: scopes.into_iter().map(|scope| (scope.clone(), shown::line(&scope, 200))).collect(),
         here,
         status: word,
         counts: format!(

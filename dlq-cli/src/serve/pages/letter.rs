@@ -7,7 +7,7 @@ use askama::Template;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::{Response, Uri};
+use axum::http::Response;
 use retry_runtime::dead_letter::{
     DeadLetterStore as _, EventQuery, HistoryEntry, Incident, LetterDetail, LetterRow, LetterState, Payload, Revision,
 };
@@ -15,10 +15,11 @@ use retry_runtime::dead_letter::{
 use super::super::app::{App, Visitor};
 use super::super::failure::{Failure, html};
 use super::super::identity::Role;
-use super::super::params::Params;
-use super::super::{guard, payload, query, shown};
+use super::super::params::Asked;
+use super::super::{guard, payload, shown};
 use super::audit::{Row as Event, rows};
 use super::{Chrome, When, list_of, plan_of};
+use crate::filters;
 
 /// Attempts shown on the page: the first, and the last ones.
 const ATTEMPTS: usize = 60;
@@ -90,9 +91,8 @@ pub(in super::super) async fn page(
     State(app): State<Arc<App>>,
     Extension(visitor): Extension<Visitor>,
     Path(id): Path<String>,
-    uri: Uri,
+    Asked(asked): Asked,
 ) -> Result<Response<Body>, Failure> {
-    let asked = Params::parse(uri.query().unwrap_or_default().as_bytes());
     let detail = find(&app, id).await?;
     show(&app, &visitor, detail, Shown::Hidden, asked.get("said")).await
 }
@@ -136,7 +136,7 @@ async fn show(
     let revisions = if detail.revisions > 1 { app.store.revisions(row.letter_id.clone()).await? } else { Vec::new() };
     let (attempts, attempts_said) = attempts(&detail, now);
     let hands = matches!(row.state, LetterState::Parked | LetterState::Abandoned);
-    let id_word = query::word("id", &row.letter_id);
+    let id_word = filters::word("id", &row.letter_id);
     let has_payload = row.payload_size.is_some() || row.payload_error.is_some();
     let small = row.payload_size.is_none_or(|size| size <= payload::EDITABLE as u64);
     let means = app.means.said();
@@ -144,13 +144,13 @@ async fn show(
         chrome: Chrome::new(app, visitor, "Letters", shown::line(&row.job_id, 80)).said(said),
         id: row.letter_id.clone(),
         job: shown::line(&row.job_id, 300),
-        job_to: list_of(app, &query::word("job", &row.job_id)),
+        job_to: list_of(app, &filters::word("job", &row.job_id)),
         kind: shown::line(&row.kind, 300),
         state: row.state.as_str(),
         headline: headline(row, now),
         class: shown::line(&row.error_class, 200),
-        class_to: list_of(app, &format!("owed {}", query::word("error-class", &row.error_class))),
-        group_to: list_of(app, &format!("owed {}", query::word("group", &row.fingerprint))),
+        class_to: list_of(app, &format!("owed {}", filters::word("error-class", &row.error_class))),
+        group_to: list_of(app, &format!("owed {}", filters::word("group", &row.fingerprint))),
         error_type: shown::line(&row.error_type, 300),
         message: shown::text(&row.error_message, 4_000),
         facts: facts(row, now),

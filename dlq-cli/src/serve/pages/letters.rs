@@ -7,16 +7,17 @@ use askama::Template;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{Response, Uri};
+use axum::http::Response;
 use retry_runtime::dead_letter::{
     Cursor, DeadLetterStore as _, Filter, LetterRow, OperationRequest, Order, PageRequest, Verb,
 };
 
 use super::super::app::{App, Visitor};
 use super::super::failure::{Failure, html};
-use super::super::params::{Params, address};
-use super::super::{query, shown};
-use super::{Chrome, When, plan_of};
+use super::super::params::{Asked, address};
+use super::super::shown;
+use super::{Chrome, When, filter_of, plan_of, words};
+use crate::filters;
 
 /// Letters a page.
 const LIMIT: u32 = 50;
@@ -45,7 +46,7 @@ struct Row {
 struct Page {
     chrome: Chrome,
     q: String,
-    words: &'static str,
+    words: String,
     error: String,
     shown: String,
     oldest: bool,
@@ -59,9 +60,8 @@ struct Page {
 pub(in super::super) async fn page(
     State(app): State<Arc<App>>,
     Extension(visitor): Extension<Visitor>,
-    uri: Uri,
+    Asked(asked): Asked,
 ) -> Result<Response<Body>, Failure> {
-    let asked = Params::parse(uri.query().unwrap_or_default().as_bytes());
     let (q, oldest, now) = (asked.get("q"), asked.get("order") == "oldest", app.now());
     let order = if oldest { Order::LongestUnseenFirst } else { Order::NewestFirst };
     let chrome = Chrome::new(&app, &visitor, "Letters", "Letters").said(asked.get("said")).live();
@@ -70,7 +70,7 @@ pub(in super::super) async fn page(
     let mut page = Page {
         chrome,
         q: shown::line(q, 4_000),
-        words: query::WORDS,
+        words: words(),
         error: String::new(),
         shown: String::new(),
         oldest,
@@ -80,10 +80,10 @@ pub(in super::super) async fn page(
         rows: Vec::new(),
         next: String::new(),
     };
-    let filter = match query::parse(q, now) {
+    let filter = match filter_of(q, now) {
         Ok(filter) => filter,
         Err(why) => {
-            page.error = why;
+            page.error = shown::line(&why, 600);
             let mut response = html(&page);
             *response.status_mut() = axum::http::StatusCode::BAD_REQUEST;
             return Ok(response);
@@ -153,7 +153,7 @@ async fn count(app: &App, filter: &Filter) -> Option<u64> {
 
 /// What can be done with all that match: each says how many it is for.
 async fn acts(app: &App, filter: &Filter, all: Option<u64>) -> Vec<(String, String, &'static str)> {
-    let written = query::written(filter);
+    let written = filters::written(filter);
     let mut acts = Vec::new();
     for (verb, kind) in [(Verb::Replay, "do"), (Verb::Discard, "undo"), (Verb::Restore { more_replays: 5 }, "plain")] {
         // A verb that no letter here is for is not offered.

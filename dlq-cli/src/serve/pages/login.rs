@@ -6,12 +6,12 @@ use askama::Template;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, Response, StatusCode, Uri};
+use axum::http::{HeaderMap, Response, StatusCode};
 
 use super::super::app::{Access, App, Visitor};
 use super::super::failure::{Failure, html};
 use super::super::guard::{self, Form, SESSION, redirect, set_cookie};
-use super::super::params::Params;
+use super::super::params::Asked;
 
 #[derive(Template)]
 #[template(path = "login.html")]
@@ -25,9 +25,8 @@ struct Page<'a> {
 pub(in super::super) async fn page(
     State(app): State<Arc<App>>,
     Extension(visitor): Extension<Visitor>,
-    uri: Uri,
+    Asked(asked): Asked,
 ) -> Response<Body> {
-    let asked = Params::parse(uri.query().unwrap_or_default().as_bytes());
     if !matches!(app.access, Access::Tokens(_)) || !visitor.identity.name.is_empty() {
         return redirect(&app.path("/"));
     }

@@ -15,9 +15,12 @@ pub(super) mod plan;
 
 use std::time::SystemTime;
 
+use retry_runtime::dead_letter::Filter;
+
 use super::app::{App, Visitor};
 use super::identity::Role;
 use super::{params, shown};
+use crate::filters;
 
 /// What stands around a page.
 #[allow(clippy::struct_excessive_bools, reason = "each is a part of the page that is there or not")]
@@ -114,6 +117,24 @@ impl When {
     pub(super) fn new(at: SystemTime, now: SystemTime) -> Self {
         Self { machine: shown::machine(at), moment: shown::moment(at), ago: shown::ago(at, now) }
     }
+}
+
+/// What the command says where a page has its own way: a list has pages, and everything is a filter without a word.
+const OF_THE_COMMAND: &[&str] = &["limit", "all"];
+
+/// The words a filter is written with.
+fn words() -> String {
+    let words = filters::KEYS.iter().filter(|key| !OF_THE_COMMAND.contains(key));
+    words.map(|key| format!("{key}:")).collect::<Vec<_>>().join(" ")
+}
+
+/// The filter somebody wrote.
+fn filter_of(q: &str, now: SystemTime) -> Result<Filter, String> {
+    let meant = filters::parse_written(q, now)?;
+    if meant.limit.is_some() || meant.all {
+        return Err(format!("`limit:` and `all:` are for the command: accepted are {}", words()));
+    }
+    Ok(meant.filter)
 }
 
 /// The address of a list by a written filter.

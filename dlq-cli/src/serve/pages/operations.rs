@@ -7,7 +7,7 @@ use askama::Template;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::{Response, Uri};
+use axum::http::Response;
 use retry_runtime::dead_letter::{
     BulkOperations as _, DeadLetterStore as _, EventQuery, ItemOutcome, Operation, OperationStatus, Steer, Verb,
 };
@@ -16,10 +16,11 @@ use super::super::app::{App, Visitor};
 use super::super::failure::{Failure, html};
 use super::super::guard::{self, redirect};
 use super::super::identity::Role;
-use super::super::params::{Params, address};
-use super::super::{query, shown};
+use super::super::params::{Asked, address};
+use super::super::shown;
 use super::audit::{Row as Event, rows};
 use super::{Chrome, actions};
+use crate::filters;
 
 /// One operation, as it is shown.
 pub(super) struct Card {
@@ -60,7 +61,7 @@ pub(super) fn card(app: &App, op: &Operation, now: SystemTime) -> Card {
     if !op.status.is_over() {
         steers.push(("cancel", "Cancel the rest", "undo"));
     }
-    let written = query::written(&op.filter);
+    let written = filters::written(&op.filter);
     let reason = if op.actor.reason.is_empty() { String::new() } else { format!(": {}", op.actor.reason) };
     Card {
         id: op.id.clone(),
@@ -99,9 +100,8 @@ const LIMIT: usize = 20;
 pub(in super::super) async fn list(
     State(app): State<Arc<App>>,
     Extension(visitor): Extension<Visitor>,
-    uri: Uri,
+    Asked(asked): Asked,
 ) -> Result<Response<Body>, Failure> {
-    let asked = Params::parse(uri.query().unwrap_or_default().as_bytes());
     let after = Some(asked.get("after").to_owned()).filter(|after| !after.is_empty());
     let mut found = app.store.operations(after, u32::try_from(LIMIT + 1).unwrap_or(u32::MAX)).await?;
     let more = found.len() > LIMIT;
@@ -138,9 +138,8 @@ pub(in super::super) async fn one(
     State(app): State<Arc<App>>,
     Extension(visitor): Extension<Visitor>,
     Path(id): Path<String>,
-    uri: Uri,
+    Asked(asked): Asked,
 ) -> Result<Response<Body>, Failure> {
-    let asked = Params::parse(uri.query().unwrap_or_default().as_bytes());
     let op = app.store.operation(id.clone()).await?.ok_or_else(|| Failure::missing("such operation"))?;
     let outcome = ItemOutcome::parse(asked.get("outcome"));
     let after = match asked.get("after") {

@@ -6,17 +6,18 @@ use askama::Template;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{Response, Uri};
+use axum::http::Response;
 
 use super::super::app::{App, Visitor};
 use super::super::facts::{AGES, Cache, Facts};
 use super::super::failure::{Failure, html};
-use super::super::params::Params;
-use super::super::{query, shown};
+use super::super::params::Asked;
+use super::super::shown;
 use super::audit::{Row as Event, rows};
 use super::groups::{Card, card};
 use super::operations::{Card as Operation, card as operation};
 use super::{Chrome, list_of};
+use crate::filters;
 
 struct Tile {
     name: &'static str,
@@ -74,9 +75,8 @@ const CLASSES: usize = 20;
 pub(in super::super) async fn page(
     State(app): State<Arc<App>>,
     Extension(visitor): Extension<Visitor>,
-    uri: Uri,
+    Asked(asked): Asked,
 ) -> Result<Response<Body>, Failure> {
-    let asked = Params::parse(uri.query().unwrap_or_default().as_bytes());
     let facts = Cache::get(&app).await.ok_or_else(Failure::slow)?;
     let now = app.now();
     let owed = facts.summary.owed();
@@ -194,7 +194,7 @@ fn matrix(app: &App, facts: &Facts) -> Vec<Line> {
     let today = retry_runtime::counters::Day::of(facts.at);
     let day = |ago: u64| today.plus(-i64::try_from(ago).unwrap_or(0)).to_string();
     let rows = facts.matrix.iter().take(CLASSES).map(|(class, ages)| {
-        let word = query::word("error-class", class);
+        let word = filters::word("error-class", class);
         let cells = AGES.iter().zip(ages).map(|((_, from, to), n)| {
             // Its days begin so many days ago, and end before others begin.
             let since = if *to == 0 { String::new() } else { format!(" since:{}", day(to - 1)) };

@@ -7,24 +7,25 @@ use askama::Template;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{Response, Uri};
+use axum::http::Response;
 use retry_runtime::dead_letter::{BulkOperations as _, DeadLetterStore as _, Filter, OperationRequest, Plan, Verb};
 
 use super::super::app::{App, Visitor};
 use super::super::failure::{Failure, html};
 use super::super::guard;
 use super::super::identity::Role;
-use super::super::params::Params;
-use super::super::{payload, query, shown};
-use super::{Chrome, list_of};
+use super::super::params::Asked;
+use super::super::{payload, shown};
+use super::{Chrome, filter_of, list_of};
+use crate::filters::{self, MOST_VALUES};
 
 /// A page waits so long for what will probably become of the letters; how many there are is known at once.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 const NOT_YET: &str = "So many that it takes longer than a page waits to say what will probably become of them.";
 
-/// Letters selected by hand, at most.
-const SELECTED: usize = 200;
+/// Letters selected by hand, at most: so many a written filter can name, too.
+const SELECTED: usize = MOST_VALUES;
 
 #[derive(Template)]
 #[template(path = "plan.html")]
@@ -48,16 +49,15 @@ struct Page {
 pub(in super::super) async fn page(
     State(app): State<Arc<App>>,
     Extension(visitor): Extension<Visitor>,
-    uri: Uri,
+    Asked(asked): Asked,
 ) -> Result<Response<Body>, Failure> {
-    let asked = Params::parse(uri.query().unwrap_or_default().as_bytes());
     let verb = Verb::parse(asked.get("verb"), 5).ok_or_else(|| Failure::bad("`verb` is replay, discard or restore"))?;
     guard::require(&app, &visitor, Role::Operator, None, &format!("plan a {verb}")).await?;
     let ids: Vec<String> = asked.all("id").map(str::to_owned).collect();
     if ids.len() > SELECTED {
         return Err(Failure::bad(format!("{} letters were selected: accepted are {SELECTED}", ids.len())));
     }
-    let mut filter = query::parse(asked.get("q"), app.now()).map_err(Failure::bad)?;
+    let mut filter = filter_of(asked.get("q"), app.now()).map_err(Failure::bad)?;
     if ids.is_empty() && !asked.has("q") && !asked.has("all") {
         return Err(Failure::bad(
             "no letter was selected: tick some, or use the buttons above the list for all of them",
@@ -82,7 +82,7 @@ pub(super) async fn show(
         Some(plan) => plan.matched,
         None => app.store.count(request.members()?).await?,
     };
-    let written = query::written(&request.filter);
+    let written = filters::written(&request.filter);
     let n = shown::number(matched);
     let letters = if matched == 1 { "letter" } else { "letters" };
     let (title, button, promise) = match request.verb {

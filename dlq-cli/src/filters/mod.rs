@@ -1,15 +1,36 @@
 //! One way to say which letters are meant: as options of a command, as a query string, as a written line.
 //!
 //! All three become pairs of a key and a value, and [`parse`] makes a [`Filter`] of them. Keys are the long names of the
-//! options: `kind`, `class`, `error-class`, `group`, `status`, `since`, `until`, `id`, `limit`, `all`.
+//! options: `kind`, `class`, `error-class`, `group`, `model`, `job`, `verdict`, `status`, `since`, `until`, `id`, `limit`, `all`.
+
+mod written;
 
 use std::time::SystemTime;
 
+use retry_runtime::Disposition;
 use retry_runtime::dead_letter::{Filter, LetterState};
 
 use crate::exit::Failure;
 use crate::stores::Store;
 use crate::{text, times};
+pub use written::{options, parse_written, word, written};
+
+/// Every key.
+pub const KEYS: &[&str] = &[
+    "kind",
+    "class",
+    "error-class",
+    "group",
+    "model",
+    "job",
+    "verdict",
+    "status",
+    "since",
+    "until",
+    "id",
+    "limit",
+    "all",
+];
 
 /// The most values a filter may have of one key, and the longest value in bytes: what comes by a query string is bounded.
 pub const MOST_VALUES: usize = 100;
@@ -31,6 +52,15 @@ pub struct FilterArgs {
     /// Only of these failure groups, as `dlq groups` names them
     #[arg(long, value_name = "GROUP")]
     pub group: Vec<String>,
+    /// Only with these labels: what the program calls the model
+    #[arg(long, value_name = "MODEL")]
+    pub model: Vec<String>,
+    /// Only of these jobs, by their whole ids
+    #[arg(long, value_name = "JOB")]
+    pub job: Vec<String>,
+    /// Only where the newest failure was judged so: retryable, permanent, gone, unknown
+    #[arg(long, value_name = "VERDICT", value_delimiter = ',')]
+    pub verdict: Vec<String>,
     /// Only in these states: parked, replaying, abandoned, recovered, discarded; or owed for the first three
     #[arg(long, value_name = "STATE", value_delimiter = ',')]
     pub status: Vec<String>,
@@ -72,6 +102,9 @@ impl FilterArgs {
             ("class", &self.class),
             ("error-class", &self.error_class),
             ("group", &self.group),
+            ("model", &self.model),
+            ("job", &self.job),
+            ("verdict", &self.verdict),
             ("status", &self.status),
             ("id", &self.id),
         ] {
@@ -139,8 +172,8 @@ pub async fn one(store: &Store, meant: &str) -> Result<String, Failure> {
     }
 }
 
-/// Which letters, of pairs of keys and values: options, or a query string taken apart. A value of `status` may be a list with
-/// commas. Empty values say nothing; keys that are not known are an error, as they would mean more letters than was thought.
+/// Which letters, of pairs of keys and values: options, or a query string taken apart. A value of `status` or `verdict` may be
+/// a list with commas. Empty values say nothing; keys that are not known are an error, as they would mean more letters than was thought.
 ///
 /// # Errors
 /// What is not understood, and what is accepted.
@@ -163,17 +196,23 @@ pub fn parse<K: AsRef<str>, V: AsRef<str>>(
             "class" => &mut filter.classes,
             "error-class" => &mut filter.error_classes,
             "group" => &mut filter.fingerprints,
+            "model" => &mut filter.models,
+            "job" => &mut filter.job_ids,
             "id" => &mut filter.ids,
+            "verdict" => {
+                add_verdicts(&mut filter.dispositions, value)?;
+                continue;
+            }
             "status" => {
                 add_states(&mut filter.states, value)?;
                 continue;
             }
             "since" => {
-                filter.since = Some(times::moment(value, now)?);
+                filter.since = Some(moment(key, value, now)?);
                 continue;
             }
             "until" => {
-                filter.until = Some(times::moment(value, now)?);
+                filter.until = Some(moment(key, value, now)?);
                 continue;
             }
             "limit" => {
@@ -187,8 +226,7 @@ pub fn parse<K: AsRef<str>, V: AsRef<str>>(
                 continue;
             }
             other => {
-                let known = "kind, class, error-class, group, status, since, until, id, limit, all";
-                return Err(format!("`{}` is no filter: accepted are {known}", text::line(other)));
+                return Err(format!("`{}` is no filter: accepted are {}", text::line(other), KEYS.join(", ")));
             }
         };
         if list.len() >= MOST_VALUES {
@@ -224,105 +262,21 @@ fn add_states(states: &mut Vec<LetterState>, value: &str) -> Result<(), String> 
     Ok(())
 }
 
-/// Which letters, of a written line: `kind:fetch status:parked,abandoned since:2h`. Values with spaces or quotes stand in
-/// double quotes (`kind:"my job"`, with `\"` and `\\` inside).
-///
-/// # Errors
-/// What is not understood, and what is accepted.
-///
-/// ```
-/// use std::time::SystemTime;
-/// use dlq_cli::filters::{parse_written, written};
-///
-/// let meant = parse_written("kind:\"my job\" status:parked", SystemTime::now()).unwrap();
-/// assert_eq!(meant.filter.kinds, ["my job"]);
-/// assert_eq!(written(&meant.filter), "kind:\"my job\" status:parked");
-/// ```
-pub fn parse_written(line: &str, now: SystemTime) -> Result<Meant, String> {
-    let mut pairs: Vec<(String, String)> = Vec::new();
-    let mut rest = line.trim_start();
-    while !rest.is_empty() {
-        let word = rest.split_whitespace().next().unwrap_or_default();
-        let (key, _) = word
-            .split_once(':')
-            .ok_or_else(|| format!("`{}`: accepted is key:value, for example kind:fetch", text::line(word)))?;
-        let behind = rest.get(key.len() + 1..).unwrap_or_default();
-        let (value, left) = value(behind).ok_or_else(|| format!("the quotes of {} do not end", text::line(key)))?;
-        if pairs.len() >= 10 * MOST_VALUES {
-            return Err(format!("more than {} filters", 10 * MOST_VALUES));
-        }
-        pairs.push((key.to_owned(), value));
-        rest = left.trim_start();
-    }
-    parse(pairs, now)
-}
-
-/// A value, quoted or not, and what stands behind it.
-fn value(text: &str) -> Option<(String, &str)> {
-    let Some(quoted) = text.strip_prefix('"') else {
-        let end = text.find(char::is_whitespace).unwrap_or(text.len());
-        let (value, rest) = text.split_at_checked(end)?;
-        return Some((value.to_owned(), rest));
-    };
-    let mut value = String::new();
-    let mut chars = quoted.char_indices();
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '"' => return Some((value, quoted.get(at + 1..)?)),
-            '\\' => value.push(chars.next()?.1),
-            c => value.push(c),
+fn add_verdicts(verdicts: &mut Vec<Disposition>, value: &str) -> Result<(), String> {
+    for word in value.split(',').map(str::trim) {
+        let new = Disposition::parse(word).ok_or_else(|| {
+            let known: Vec<_> = Disposition::ALL.iter().map(|verdict| verdict.as_str()).collect();
+            format!("verdict `{}`: accepted are {}", text::line(word), known.join(", "))
+        })?;
+        if !verdicts.contains(&new) {
+            verdicts.push(new);
         }
     }
-    None
+    Ok(())
 }
 
-/// The written line of a filter; [`parse_written`] reads it again.
-pub fn written(filter: &Filter) -> String {
-    let plain =
-        |value: &str| !value.is_empty() && !value.contains(|c: char| c.is_whitespace() || c == '"' || c == '\\');
-    let quoted = |value: &str| {
-        if plain(value) {
-            value.to_owned()
-        } else {
-            format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
-        }
-    };
-    said(filter).map(|(key, value)| format!("{key}:{}", quoted(&value))).collect::<Vec<_>>().join(" ")
-}
-
-/// The same as options of a command, ready for a shell.
-pub fn options(filter: &Filter) -> String {
-    let plain = |value: &str| {
-        !value.is_empty()
-            && value.chars().all(|c| {
-                c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '/' | ',' | '@' | '%' | '+' | '=')
-            })
-    };
-    let quoted = |value: &str| {
-        if plain(value) { value.to_owned() } else { format!("'{}'", value.replace('\'', "'\\''")) }
-    };
-    said(filter).map(|(key, value)| format!("--{key} {}", quoted(&value))).collect::<Vec<_>>().join(" ")
-}
-
-/// What a filter says, in the order of the options.
-fn said(filter: &Filter) -> impl Iterator<Item = (&'static str, String)> {
-    let lists = [
-        ("kind", &filter.kinds),
-        ("class", &filter.classes),
-        ("error-class", &filter.error_classes),
-        ("group", &filter.fingerprints),
-    ];
-    let mut pairs: Vec<_> =
-        lists.into_iter().flat_map(|(key, values)| values.iter().map(move |value| (key, value.clone()))).collect();
-    if !filter.states.is_empty() {
-        let states: Vec<_> = filter.states.iter().map(|state| state.as_str()).collect();
-        pairs.push(("status", states.join(",")));
-    }
-    for (key, at) in [("since", filter.since), ("until", filter.until)] {
-        pairs.extend(at.map(|at| (key, times::full(at))));
-    }
-    pairs.extend(filter.ids.iter().map(|id| ("id", id.clone())));
-    pairs.into_iter()
+fn moment(key: &str, value: &str, now: SystemTime) -> Result<SystemTime, String> {
+    times::moment(value, now).map_err(|why| format!("{key}: {why}"))
 }
 
 #[cfg(test)]
@@ -340,6 +294,9 @@ mod tests {
             status: vec!["parked".into(), "abandoned".into()],
             since: Some("2026-01-02T03:04:05Z".into()),
             id: vec!["x".into()],
+            model: vec!["small".into()],
+            job: vec!["page 7".into()],
+            verdict: vec!["retryable".into(), "unknown".into()],
             limit: Some(7),
             ..FilterArgs::default()
         };
@@ -348,13 +305,15 @@ mod tests {
         let line = format!("{} limit:7", written(&by_options.filter));
         assert_eq!(
             line,
-            "kind:fetch kind:\"a \\\"b\\\"\" status:parked,abandoned since:2026-01-02T03:04:05Z id:x limit:7"
+            "kind:fetch kind:\"a \\\"b\\\"\" model:small job:\"page 7\" verdict:retryable,unknown status:parked,abandoned \
+             since:2026-01-02T03:04:05Z id:x limit:7"
         );
         assert_eq!(parse_written(&line, NOW).unwrap(), by_options);
         let shell = options(&by_options.filter);
         assert_eq!(
             shell,
-            "--kind fetch --kind 'a \"b\"' --status parked,abandoned --since 2026-01-02T03:04:05Z --id x"
+            "--kind fetch --kind 'a \"b\"' --model small --job 'page 7' --verdict retryable,unknown \
+             --status parked,abandoned --since 2026-01-02T03:04:05Z --id x"
         );
         let query = [
             ("kind", "fetch"),
@@ -362,6 +321,9 @@ mod tests {
             ("status", "parked,abandoned"),
             ("since", "2026-01-02T03:04:05Z"),
             ("id", "x"),
+            ("job", "page 7"),
+            ("model", "small"),
+            ("verdict", "retryable,unknown"),
             ("limit", "7"),
             ("class", ""),
         ];
@@ -370,17 +332,28 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_refused_with_what_is_accepted() {
-        for line in
-            ["kinds:a", "status:lost", "since:yesterday", "limit:0", "limit:x", "kind", "kind:\"a", "all:true kind:a"]
-        {
+        for (line, says) in [
+            ("kinds:a", "accepted are kind, class, error-class"),
+            ("status:lost", "accepted are parked, replaying"),
+            ("verdict:bad", "accepted are retryable, permanent"),
+            ("since:yesterday", "since: `yesterday` is no time: accepted are"),
+            ("until:2026-02-30", "accepted are"),
+            ("since:99999999999999999999d", "accepted are"),
+            ("since:", "`since:` is followed by nothing"),
+            ("job:\"\"", "`job:` is followed by nothing"),
+            ("limit:0", "accepted is a number above 0"),
+            ("limit:x", "accepted is a number above 0"),
+            ("kind:\"a", "the quotes of `kind:` do not end"),
+            ("\"a", "the quotes of a job do not end"),
+            ("kind:\"a\"b", "no space follows"),
+            ("all:true kind:a", "say one of them"),
+        ] {
             let said = parse_written(line, NOW).unwrap_err();
-            assert!(
-                said.contains("accepted") || said.contains("do not end") || said.contains("say one"),
-                "{line}: {said}"
-            );
+            assert!(said.contains(says), "{line}: {said}");
         }
         assert!(parse([("kind", "x".repeat(2_000))], NOW).is_err());
         assert!(parse((0..200).map(|n| ("kind", n.to_string())), NOW).is_err());
+        assert!(parse_written(&"x ".repeat(2_500), NOW).unwrap_err().contains("5000 bytes long: accepted are 4000"));
     }
 
     // No destructive command without a filter or `all`.
