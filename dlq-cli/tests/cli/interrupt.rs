@@ -36,6 +36,34 @@ fn the_first_one_pauses_and_says_how_to_go_on() {
     }
 }
 
+// Whoever cannot write the pause stops all the same: nothing is begun any more.
+#[test]
+fn what_cannot_be_paused_in_the_store_stops_here() {
+    let bench = Bench::with(6);
+    let script = bench.script("job", "echo x >> began; until test -e go; do sleep 0.01; done").display().to_string();
+    let mut child = started(&bench, &["replay", "--all", "--execute", "--exec", &script]);
+    until("the first job", || bench.path("began").exists());
+    // Somebody else writes, for as long as it takes.
+    let other = rusqlite::Connection::open(bench.db()).unwrap();
+    other.busy_timeout(std::time::Duration::from_secs(30)).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    signal(&child, "INT");
+    let mut said = String::new();
+    let mut lines = BufReader::new(child.stderr.take().unwrap());
+    while !said.contains("could not be paused") {
+        assert!(lines.read_line(&mut said).unwrap() > 0, "it ended without a word: {said}");
+    }
+    other.execute_batch("ROLLBACK").unwrap();
+    std::fs::write(bench.path("go"), "").unwrap();
+    let ran = end(child);
+    assert_eq!(ran.code, 130, "{ran:#?}");
+    // The one under way was let to its end, and no other was begun.
+    assert_eq!(std::fs::read_to_string(bench.path("began")).unwrap(), "x\n", "{ran:#?}");
+    assert_eq!((bench.count("recovered"), bench.count("parked")), (1, 5));
+    let resume = ran.out.lines().find_map(|line| line.strip_prefix("to go on: dlq ")).unwrap().to_owned();
+    bench.dlq(&resume.split(' ').collect::<Vec<_>>()).exits(0).says("6 of 6 matching recovered");
+}
+
 #[test]
 fn the_second_one_ends_at_once() {
     let bench = Bench::with(3);

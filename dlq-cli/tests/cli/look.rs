@@ -61,6 +61,18 @@ fn the_first_page_answers_what_is_asked_at_night() {
     assert!(empty.out.contains("dlq check --max-parked 0"), "{empty:?}");
 }
 
+// Colour off where it goes to no terminal, unless somebody insists; NO_COLOR has the last word.
+#[test]
+fn colour_is_forced_and_forbidden_by_the_environment() {
+    let bench = Bench::with(3);
+    let coloured = |force: &str, never: &str| {
+        let output = bench.command(&[]).env("CLICOLOR_FORCE", force).env("NO_COLOR", never).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap().contains('\x1b')
+    };
+    assert_eq!([coloured("1", ""), coloured("", ""), coloured("1", "1")], [true, false, false]);
+}
+
 // Reading commands open read-only
 #[test]
 fn looking_changes_no_byte() {

@@ -4,5 +4,7 @@
 mod acts;
 mod client;
 mod doors;
+mod fields;
 mod hostile;
 mod pages;
+mod slow;
