@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dlq_sqlite::{Salvaged, SqliteStore};
+use dlq_sqlite::{BooksTaken, Salvaged, SqliteStore};
 use retry_runtime::counters::Thresholds;
 use retry_runtime::dead_letter::{
-    BoxFuture, BulkOperations, Doctor, FailureGroups, JobJournal, Oversight, Overview, StoreAdmin,
+    Actor, BoxFuture, BulkOperations, Doctor, FailureGroups, JobJournal, Oversight, Overview, StoreAdmin,
 };
 use retry_runtime::error::{StoreError, StoreErrorKind};
 use retry_runtime::ledger::LedgerBooks;
@@ -141,6 +141,14 @@ impl Store {
         Ok((Self::open(&Place::Sqlite(saved.path.clone()), Access::Read)?, saved))
     }
 
+    /// Takes ledger, counters, thresholds and notes of what was salvaged in; the same file counts once.
+    ///
+    /// # Errors
+    /// [`StoreError`]; `Invalid` for a store that cannot take them.
+    pub async fn take_books(&self, saved: Salvaged, actor: Actor) -> Result<BooksTaken, StoreError> {
+        self.own.take_books(saved, actor).await
+    }
+
     /// A store that is open already, under a name for people to read.
     pub fn of(store: Arc<dyn AnyStore>, shown: &str) -> Self {
         Self { all: store, own: Arc::new(Plain), shown: shown.into() }
@@ -189,12 +197,17 @@ impl fmt::Debug for Store {
 /// What each kind of store has of its own.
 trait Own: Send + Sync {
     fn backup(&self, target: PathBuf) -> BoxFuture<'_, Result<String, StoreError>>;
+    fn take_books(&self, saved: Salvaged, actor: Actor) -> BoxFuture<'_, Result<BooksTaken, StoreError>>;
     fn close(&self, within: Duration);
 }
 
 impl Own for SqliteStore {
     fn backup(&self, target: PathBuf) -> BoxFuture<'_, Result<String, StoreError>> {
         Box::pin(async move { SqliteStore::backup(self, target).await.map(|report| report.to_string()) })
+    }
+
+    fn take_books(&self, saved: Salvaged, actor: Actor) -> BoxFuture<'_, Result<BooksTaken, StoreError>> {
+        Box::pin(async move { SqliteStore::take_books(self, &saved, actor).await })
     }
 
     fn close(&self, within: Duration) {
@@ -208,6 +221,10 @@ struct Plain;
 impl Own for Plain {
     fn backup(&self, _target: PathBuf) -> BoxFuture<'_, Result<String, StoreError>> {
         Box::pin(async { Err(StoreError::new(StoreErrorKind::Invalid, "this store cannot be copied from here")) })
+    }
+
+    fn take_books(&self, _: Salvaged, _: Actor) -> BoxFuture<'_, Result<BooksTaken, StoreError>> {
+        Box::pin(async { Err(StoreError::new(StoreErrorKind::Invalid, "this store takes nothing of a file")) })
     }
 
     fn close(&self, _within: Duration) {}

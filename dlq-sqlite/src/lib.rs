@@ -122,7 +122,7 @@ mod walk;
 mod worker;
 
 pub use admin::backup::Backup;
-pub use admin::salvage::Salvaged;
+pub use admin::salvage::{BooksTaken, Salvaged};
 pub use config::{Durability, SqliteOptions};
 pub use error::OpenError;
 pub use field::alarm::AlarmAt;

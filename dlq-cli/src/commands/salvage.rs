@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use dlq_sqlite::{BooksTaken, Salvaged};
 use retry_runtime::dead_letter::{Exporter, FileRole, Filter, ImportReport, Importer};
 use serde_json::{Value, json};
 
@@ -27,8 +28,20 @@ pub(crate) struct SalvageArgs {
 /// What came home of one file.
 struct Home {
     file: PathBuf,
-    saved: String,
+    saved: Salvaged,
     report: ImportReport,
+    books: BooksTaken,
+}
+
+impl Home {
+    /// What did not come home.
+    fn losses(&self) -> Vec<String> {
+        let mut losses = self.saved.losses();
+        if self.report.refused_lines > 0 {
+            losses.push(format!("{} letters were refused", self.report.refused_lines));
+        }
+        losses
+    }
 }
 
 pub(super) async fn run(context: &Context, args: SalvageArgs) -> Result<Exit, Failure> {
@@ -50,7 +63,7 @@ pub(super) async fn run(context: &Context, args: SalvageArgs) -> Result<Exit, Fa
     }
     store.close(Duration::from_secs(10)).await;
     say(context, &store, &homes)?;
-    let is_whole = homes.iter().all(|home| home.report.refused_lines == 0);
+    let is_whole = homes.iter().all(|home| home.losses().is_empty());
     Ok(if is_whole { Exit::DONE } else { Exit::FAILED })
 }
 
@@ -81,9 +94,13 @@ async fn one(store: &Store, file: &Path, change: &ChangeArgs) -> Result<Option<H
     let report = importer.finish().await?;
     bar.end();
     saved.close(Duration::from_secs(5)).await;
-    // The place of the copy is nobody's business: it is gone in a moment.
-    let said = how.to_string().replace(&format!(" in {}", how.path.display()), " could be read");
-    Ok(Some(Home { file: file.to_owned(), saved: said, report }))
+    let books = store.take_books(how.clone(), change.actor()).await?;
+    Ok(Some(Home { file: file.to_owned(), saved: how, report, books }))
+}
+
+/// What could be read. The place of the copy is nobody's business: it is gone in a moment.
+fn read(saved: &Salvaged) -> String {
+    saved.to_string().replace(&format!(" in {}", saved.path.display()), " could be read")
 }
 
 fn say(context: &Context, store: &Store, homes: &[Home]) -> Result<(), Failure> {
@@ -93,8 +110,10 @@ fn say(context: &Context, store: &Store, homes: &[Home]) -> Result<(), Failure> 
             .map(|home| {
                 let report = &home.report;
                 json!({
-                    "file": home.file.to_string_lossy(), "text": home.saved, "new": report.new, "merged": report.merged,
-                    "known": report.known, "refused_lines": report.refused_lines,
+                    "file": home.file.to_string_lossy(), "text": read(&home.saved), "new": report.new,
+                    "merged": report.merged, "known": report.known, "refused_lines": report.refused_lines,
+                    "ledger": home.books.ledger, "counters": home.books.counters,
+                    "counters_known": home.books.counters_known, "losses": home.losses(),
                 })
             })
             .collect();
@@ -104,8 +123,12 @@ fn say(context: &Context, store: &Store, homes: &[Home]) -> Result<(), Failure> 
     for home in homes {
         let path = text::cut(&home.file.to_string_lossy(), 4_096);
         let report = &home.report;
-        out.push(format!("{path}: {}", text::lines(&home.saved)));
-        out.push(format!("  {} new here, {} merged, {} known already", report.new, report.merged, report.known));
+        out.push(format!("{path}: {}", text::lines(&read(&home.saved))));
+        out.push(format!(
+            "  {} new here, {} merged, {} known already; {}",
+            report.new, report.merged, report.known, home.books
+        ));
+        out.extend(home.losses().iter().map(|loss| format!("  NOT SAVED: {}", text::line(loss))));
         for (line, why) in report.refused.iter().take(10) {
             out.push(format!("  refused: letter {line}: {}", text::line(why)));
         }

@@ -18,13 +18,13 @@ pub(super) fn compress(json: &[u8]) -> std::io::Result<Vec<u8>> {
 }
 
 /// The most bytes a payload of `size` is stored in: compression makes what it cannot shrink a little larger.
-pub(super) fn largest(size: u64) -> u64 {
+pub(crate) fn largest(size: u64) -> u64 {
     size.saturating_add(size / 128).saturating_add(1 << 10)
 }
 
 /// The payload, if it is the one that was stored. No more than `size` bytes and one are ever unpacked: what claims to be small
 /// and is not (damaged, or made to eat memory) is an error.
-pub(super) fn decode(encoding: &str, bytes: Vec<u8>, size: u64, sha256: &[u8]) -> Result<String, String> {
+pub(crate) fn decode(encoding: &str, bytes: Vec<u8>, size: u64, sha256: &[u8]) -> Result<String, String> {
     let json = if encoding == ZSTD { unpack(&bytes, size)? } else { bytes };
     if json.len() as u64 != size {
         return Err(format!("it is not the {size} bytes that were stored"));

@@ -6,7 +6,7 @@
 //! written, or an error.
 
 pub(crate) mod blobs;
-mod codec;
+pub(crate) mod codec;
 pub(crate) mod collect;
 
 use retry_runtime::dead_letter::Payload;

@@ -16,7 +16,8 @@ use super::{Handle, SqliteStore};
 use crate::admin::backup::{self, Backup};
 use crate::admin::portable::{self, Arriving};
 use crate::admin::prune::{self, Due, Place, STEP};
-use crate::admin::salvage::{self, Salvaged};
+use crate::admin::salvage::books::{self, Books};
+use crate::admin::salvage::{self, BooksTaken, Salvaged};
 use crate::rows::Tx;
 use crate::worker::Worker;
 
@@ -115,12 +116,37 @@ impl SqliteStore {
     /// Reads what can still be read of a damaged file, such as a [set-aside one](Self::set_aside_files), and writes it into a
     /// new store, `salvaged.db`, in an empty directory: for an export, or to look at. The damaged file is copied there first
     /// together with its log, and not touched. Letters come with payloads, attempts, events and parkings, one by one, so that a
-    /// damaged page costs what was on it; ledger and counters are left behind. Blocks as long as it takes.
+    /// damaged page costs what was on it; ledger, counters, thresholds and notes come too. [`Salvaged::losses`] says what did
+    /// not. Blocks as long as it takes.
     ///
     /// # Errors
     /// [`StoreError`] where nothing can be read, the file is no store, or the new one cannot be written.
     pub fn salvage(damaged: impl AsRef<Path>, directory: impl AsRef<Path>) -> Result<Salvaged, StoreError> {
         salvage::salvage(damaged.as_ref(), directory.as_ref())
+    }
+
+    /// Takes ledger, counters, thresholds and notes of a salvaged file into this store. (Its letters come by an
+    /// [`Exporter`](retry_runtime::dead_letter::Exporter) and an [`Importer`](retry_runtime::dead_letter::Importer).) What is
+    /// here stays: counters add up, and the two lives of a key become one; a key that was reset here stays as it is. The same
+    /// file counts once, however often it is salvaged.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the file cannot be read or this store not be written. What was taken in stays.
+    pub async fn take_books(&self, saved: &Salvaged, actor: Actor) -> Result<BooksTaken, StoreError> {
+        let books = Books::open(&saved.path)?;
+        let (mut keys, mut last) = (0, None);
+        loop {
+            let some = books.ledger(last.as_ref())?;
+            let Some(behind) = some.last().cloned() else { break };
+            last = Some(behind);
+            let take = move |tx: Tx<'_>| books::take_keys(tx, &some).map(Ok);
+            keys += self.handle.change("take a ledger in", take, |_, _| ()).await?;
+        }
+        let (small, digest) = (books.small()?, saved.digest.clone());
+        let take = move |tx: Tx<'_>| books::take_small(tx, &digest, &small, &actor).map(Ok);
+        let mut taken = self.handle.change("take counters in", take, |_, _| ()).await?;
+        taken.ledger = keys;
+        Ok(taken)
     }
 }
 
