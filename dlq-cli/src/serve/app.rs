@@ -12,6 +12,7 @@ use super::live::Live;
 use super::means::Means;
 use super::session::Sessions;
 use super::shown;
+use super::sorted::Sorted;
 use super::store::DashboardStore;
 use super::tokens::{self, Tokens};
 
@@ -50,6 +51,7 @@ pub(super) struct App {
     pub(super) key: String,
     pub(super) sessions: Sessions,
     pub(super) facts: Cache,
+    pub(super) sorted: Sorted,
     pub(super) live: Live,
     pub(super) refusals: Refusals,
     pub(super) streams: AtomicUsize,

@@ -20,7 +20,7 @@ use super::live;
 /// A page waits so long for fresh numbers; then it shows those of before, and says of when.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// The first page has nothing to show: it waits longer.
+/// The first page has nothing to show, not even what is answered at once: it waits longer.
 const FIRST: Duration = Duration::from_secs(10);
 
 /// Numbers are not asked for again within this time, or within ten times what they cost.
@@ -33,11 +33,13 @@ pub(super) const AGES: &[(&str, u64, u64)] =
     &[("today", 0, 1), ("yesterday", 1, 2), ("2–6 days", 2, 7), ("7–29 days", 7, 30), ("30 days and more", 30, 0)];
 
 /// The numbers of a moment. What could not be read is empty, and told in `failed`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Facts {
     pub(super) at: SystemTime,
     taken: Instant,
     cost: Duration,
+    /// What takes long to count is not here yet: groups, the matrix, the examination.
+    pub(super) is_counting: bool,
     generation: u64,
     /// What would be different if anything was.
     state: Option<live::State>,
@@ -52,6 +54,7 @@ pub(super) struct Facts {
     /// Parkings of each of the last 24 hours.
     pub(super) hours: Vec<u64>,
     pub(super) lost: u64,
+    /// The groups with most letters, as many as a few pages have.
     pub(super) groups: GroupsPage,
     /// Error classes, and their letters by age, the most first.
     pub(super) matrix: Vec<(String, [u64; 5])>,
@@ -62,71 +65,90 @@ pub(super) struct Facts {
     pub(super) failed: Vec<String>,
 }
 
+/// So many groups are known at once.
+const GROUPS: u32 = 200;
+
+/// A part of the facts that could not be read is as if there was nothing, and told.
+macro_rules! ask {
+    ($failed:ident, $what:literal, $question:expr) => {
+        match $question.await {
+            Ok(answer) => answer,
+            Err(error) => {
+                $failed.push(format!("{}: {error}", $what));
+                Default::default()
+            }
+        }
+    };
+}
+
 impl Facts {
-    async fn gather(app: &App, generation: u64) -> Self {
+    /// What a store answers at once, however many letters it has.
+    async fn begin(app: &App, generation: u64) -> Self {
         let (store, now, taken) = (&app.store, app.now(), Instant::now());
         // First: what changes meanwhile is a change.
         let state = live::state(app).await;
         let mut failed = Vec::new();
-        let mut part = |what: &str, error: StoreError| failed.push(format!("{what}: {error}"));
-        macro_rules! ask {
-            ($what:literal, $question:expr) => {
-                match $question.await {
-                    Ok(answer) => answer,
-                    Err(error) => {
-                        part($what, error);
-                        Default::default()
-                    }
-                }
-            };
-        }
-        let summary = ask!("what is owed", store.summary());
+        let summary = ask!(failed, "what is owed", store.summary());
         let whole = match store.facts().await {
             Ok(facts) => Some(facts),
             Err(error) => {
-                part("the store as a whole", error);
+                failed.push(format!("the store as a whole: {error}"));
                 None
             }
         };
         let mut leased = Filter::all();
         leased.states.push(LetterState::Replaying);
         let leased = store.list(leased, PageRequest::first(Order::LongestUnseenFirst, 5)).await;
-        let classes = Aggregate::new(Filter::owed(), [GroupKey::ErrorClass]).per(Bucket::Day);
-        let classes: Vec<Group> = ask!("letters by class and age", app.patient.aggregate(classes));
-        let week = now.checked_sub(7 * DAY).unwrap_or(now);
-        let arrivals = Arrivals::new(ArrivalKey::All, week, now, Bucket::Hour);
-        let series = ask!("arrivals", app.patient.arrivals(arrivals));
-        let series = series.first();
-        let hours: Vec<u64> = series.map(|all| all.counts.iter().map(|(_, n)| *n).collect()).unwrap_or_default();
-        let lost = ask!("what was lost", store.recent("dead_letter".into(), "lost".into(), 30));
+        let lost = ask!(failed, "what was lost", store.recent("dead_letter".into(), "lost".into(), 30));
+        let events = ask!(failed, "the audit", newest_events(app));
         Self {
             at: now,
             taken,
+            cost: Duration::ZERO,
+            is_counting: true,
             generation,
             state,
+            summary,
             store: whole,
             replaying: leased.map(|page| page.rows).unwrap_or_default(),
-            oldest: classes.iter().map(|group| group.first_seen).min(),
-            matrix: matrix(&classes, Bucket::Day.start(now)),
-            arrivals: series.map(|all| all.against_past_days(7)).unwrap_or_default(),
-            hours: hours.get(hours.len().saturating_sub(24)..).unwrap_or_default().to_vec(),
+            oldest: None,
+            arrivals: (0, Vec::new()),
+            hours: Vec::new(),
             lost: lost.iter().map(|(_, n)| *n).sum(),
-            groups: ask!("groups of failures", app.patient.groups(GroupsRequest::new(Filter::owed()))),
-            operations: ask!("operations", open_operations(app)),
-            findings: ask!("the examination", store.doctor(Checkup::quick())),
-            degraded: ask!("daily counters", store.degraded(store.today())),
-            events: match store.events(EventQuery::all().limit(8)).await {
-                Ok(page) => page.events,
-                Err(error) => {
-                    part("the audit", error);
-                    Vec::new()
-                }
-            },
-            summary,
+            groups: GroupsPage::default(),
+            matrix: Vec::new(),
+            operations: ask!(failed, "operations", open_operations(app)),
+            findings: Vec::new(),
+            degraded: ask!(failed, "daily counters", store.degraded(store.today())),
+            events,
             failed,
-            cost: taken.elapsed(),
         }
     }
+
+    /// What is counted letter by letter.
+    async fn count(mut self, app: &App) -> Self {
+        let (now, mut failed) = (self.at, std::mem::take(&mut self.failed));
+        let classes = Aggregate::new(Filter::owed(), [GroupKey::ErrorClass]).per(Bucket::Day);
+        let classes: Vec<Group> = ask!(failed, "letters by class and age", app.patient.aggregate(classes));
+        let week = now.checked_sub(7 * DAY).unwrap_or(now);
+        let arrivals = Arrivals::new(ArrivalKey::All, week, now, Bucket::Hour);
+        let series = ask!(failed, "arrivals", app.patient.arrivals(arrivals));
+        let series = series.first();
+        let hours: Vec<u64> = series.map(|all| all.counts.iter().map(|(_, n)| *n).collect()).unwrap_or_default();
+        self.oldest = classes.iter().map(|group| group.first_seen).min();
+        self.matrix = matrix(&classes, Bucket::Day.start(now));
+        self.arrivals = series.map(|all| all.against_past_days(7)).unwrap_or_default();
+        self.hours = hours.get(hours.len().saturating_sub(24)..).unwrap_or_default().to_vec();
+        let groups = GroupsRequest::new(Filter::owed()).limit(GROUPS);
+        self.groups = ask!(failed, "groups of failures", app.patient.groups(groups));
+        self.findings = ask!(failed, "the examination", app.store.doctor(Checkup::quick()));
+        (self.failed, self.cost, self.is_counting) = (failed, self.taken.elapsed(), false);
+        self
+    }
+}
+
+async fn newest_events(app: &App) -> Result<Vec<EventRecord>, StoreError> {
+    Ok(app.store.events(EventQuery::all().limit(8)).await?.events)
 }
 
 /// Operations that are not over, the newest first, of the newest hundred.
@@ -173,6 +195,11 @@ impl Cache {
         self.generation.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// How often something was changed here.
+    pub(super) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Relaxed)
+    }
+
     /// As of when the newest facts are.
     pub(super) fn state(&self) -> Option<live::State> {
         self.newest.borrow().as_ref().and_then(|facts| facts.state.clone())
@@ -182,7 +209,6 @@ impl Cache {
     pub(super) async fn get(app: &Arc<App>) -> Option<Arc<Facts>> {
         let mut newest = app.facts.newest.subscribe();
         let known = newest.borrow_and_update().clone();
-        let patience = if known.is_some() { PATIENCE } else { FIRST };
         let fresh = async {
             loop {
                 let known = newest.borrow_and_update().clone();
@@ -195,15 +221,21 @@ impl Cache {
                 }
             }
         };
-        match tokio::time::timeout(patience, fresh).await {
+        match tokio::time::timeout(PATIENCE, fresh).await {
             Ok(facts) => facts,
-            Err(_) => known,
+            Err(_) if known.is_some() => known,
+            // Whatever is there first, if it is only what is answered at once.
+            Err(_) => {
+                let mut newest = app.facts.newest.subscribe();
+                let some = tokio::time::timeout(FIRST, newest.wait_for(Option::is_some)).await;
+                some.ok()?.ok()?.clone()
+            }
         }
     }
 
     fn is_fresh(&self, facts: &Facts) -> bool {
         let age = facts.taken.elapsed();
-        facts.generation == self.generation.load(Ordering::Relaxed) && age < FRESH.max(facts.cost * 10)
+        !facts.is_counting && facts.generation == self.generation() && age < FRESH.max(facts.cost * 10)
     }
 
     /// Begins to gather before anybody asks, where there is a runtime to do it.
@@ -223,11 +255,16 @@ impl Cache {
         tokio::spawn(async move {
             // Also after a panic the next one may try.
             let _done = Done(&app);
-            let generation = app.facts.generation.load(Ordering::Relaxed);
-            let facts = Facts::gather(&app, generation).await;
-            let known = app.facts.newest.send_replace(Some(Arc::new(facts)));
+            let generation = app.facts.generation();
+            let begun = Facts::begin(&app, generation).await;
+            let known = app.facts.newest.borrow().clone();
+            if known.as_ref().is_none_or(|known| known.is_counting) {
+                app.facts.newest.send_replace(Some(Arc::new(begun.clone())));
+            }
+            let facts = begun.count(&app).await;
+            app.facts.newest.send_replace(Some(Arc::new(facts)));
             // A page that did not wait for them shows those of before.
-            if known.is_some_and(|known| known.state != app.facts.state()) {
+            if known.is_some_and(|known| known.is_counting || known.state != app.facts.state()) {
                 app.live.changed();
             }
         });

@@ -89,6 +89,13 @@ impl IntoResponse for Failure {
     }
 }
 
+/// A page that cannot say everything yet: the browser asks again by itself.
+pub(super) fn soon(page: &impl Template) -> Response<Body> {
+    let mut response = html(page);
+    response.headers_mut().insert(header::REFRESH, HeaderValue::from_static("1"));
+    response
+}
+
 /// A page.
 pub(super) fn html(page: &impl Template) -> Response<Body> {
     let mut response = Response::default();

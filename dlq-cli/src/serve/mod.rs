@@ -34,6 +34,7 @@ mod params;
 mod payload;
 mod session;
 mod shown;
+mod sorted;
 mod store;
 mod svg;
 mod tokens;
@@ -87,6 +88,7 @@ impl Dashboard {
             key: String::new(),
             sessions: session::Sessions::default(),
             facts: facts::Cache::default(),
+            sorted: sorted::Sorted::default(),
             live: live::Live::default(),
             refusals: app::Refusals::default(),
             streams: std::sync::atomic::AtomicUsize::new(0),

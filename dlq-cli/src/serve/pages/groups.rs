@@ -13,12 +13,12 @@ use retry_runtime::dead_letter::{
 };
 
 use super::super::app::{App, Visitor};
-use super::super::facts::Cache;
-use super::super::failure::{Failure, html};
+use super::super::failure::{Failure, html, soon};
 use super::super::guard::Form;
 use super::super::guard::redirect;
 use super::super::identity::Role;
 use super::super::params::{Asked, address};
+use super::super::sorted;
 use super::super::{guard, shown, svg};
 use super::{Chrome, When, list_of, plan_of};
 use crate::filters;
@@ -89,6 +89,8 @@ pub(super) fn card(app: &App, group: &FailureGroup, now: SystemTime) -> Card {
 #[template(path = "groups.html")]
 struct Page {
     chrome: Chrome,
+    /// It takes longer than a page waits.
+    is_counting: bool,
     groups: Vec<Card>,
     orders: Vec<(&'static str, String, bool)>,
     next: String,
@@ -103,26 +105,25 @@ pub(in super::super) async fn page(
     let order = if by_newest { GroupOrder::NewestFirst } else { GroupOrder::MostLetters };
     let word = if by_newest { "newest" } else { "" };
     let after = place(asked.get("after"))?;
-    // The first page of many is among what the first screen knows.
-    let known = if by_newest || after.is_some() { None } else { Cache::get(&app).await };
-    let found = match known.filter(|facts| facts.failed.is_empty()) {
-        Some(facts) => facts.groups.clone(),
-        None => app.patient.groups(GroupsRequest::new(Filter::owed()).order(order).after(after)).await?,
-    };
-    let next = found.next.map(|next| {
+    let found = sorted::page(&app, GroupsRequest::new(Filter::owed()).order(order).after(after)).await?;
+    let is_counting = found.is_none();
+    let found = found.unwrap_or_default();
+    let next = found.next.as_ref().map(|next| {
         let place = format!("{}.{}.{}", next.letters, shown::millis(next.last_seen), next.fingerprint);
         address(&app.path("/groups"), &[("order", word), ("after", &place)])
     });
     let now = app.now();
-    Ok(html(&Page {
+    let page = Page {
         chrome: Chrome::new(&app, &visitor, "Groups", "Groups").said(asked.get("said")).live(),
+        is_counting,
         groups: found.groups.iter().map(|group| card(&app, group, now)).collect(),
         orders: vec![
             ("most letters first", app.path("/groups"), !by_newest),
             ("newest first", address(&app.path("/groups"), &[("order", "newest")]), by_newest),
         ],
         next: next.unwrap_or_default(),
-    }))
+    };
+    Ok(if is_counting { soon(&page) } else { html(&page) })
 }
 
 fn place(text: &str) -> Result<Option<GroupCursor>, Failure> {

@@ -10,7 +10,7 @@ use axum::http::Response;
 
 use super::super::app::{App, Visitor};
 use super::super::facts::{AGES, Cache, Facts};
-use super::super::failure::{Failure, html};
+use super::super::failure::{Failure, html, soon};
 use super::super::params::Asked;
 use super::super::shown;
 use super::audit::{Row as Event, rows};
@@ -52,6 +52,8 @@ struct Page {
     tone: &'static str,
     trend: String,
     as_of: String,
+    /// What takes long to count is not there yet.
+    is_counting: bool,
     failed: Vec<String>,
     tiles: Vec<Tile>,
     operations: Vec<Operation>,
@@ -86,7 +88,7 @@ pub(in super::super) async fn page(
         message: shown::line(&found.message, 600),
         advice: shown::line(&found.advice, 600),
     });
-    Ok(html(&Page {
+    let page = Page {
         chrome: Chrome::new(&app, &visitor, "Overview", format!("{} owed", shown::number(owed)))
             .said(asked.get("said"))
             .live(),
@@ -94,6 +96,7 @@ pub(in super::super) async fn page(
         tone,
         trend: trend(&facts),
         as_of: shown::moment(facts.at),
+        is_counting: facts.is_counting,
         failed: facts.failed.iter().map(|why| shown::line(why, 600)).collect(),
         tiles: tiles(&app, &facts, now),
         operations: facts.operations.iter().map(|op| operation(&app, op, now)).collect(),
@@ -106,7 +109,8 @@ pub(in super::super) async fn page(
         events: rows(&facts.events, now),
         replayers: replayers(&facts, now),
         whole: whole(&facts, now),
-    }))
+    };
+    Ok(if page.is_counting { soon(&page) } else { html(&page) })
 }
 
 fn headline(facts: &Facts, now: std::time::SystemTime) -> (String, &'static str) {
@@ -124,6 +128,9 @@ fn headline(facts: &Facts, now: std::time::SystemTime) -> (String, &'static str)
 
 /// Is it still arriving, or over?
 fn trend(facts: &Facts) -> String {
+    if facts.is_counting {
+        return "More is being counted: this page renews itself in a moment.".to_owned();
+    }
     let (now, past) = &facts.arrivals;
     let before = facts.hours.iter().rev().nth(1).copied().unwrap_or(0);
     let usual = match (past.iter().min(), past.iter().max()) {
@@ -173,18 +180,18 @@ fn tiles(app: &App, facts: &Facts, now: std::time::SystemTime) -> Vec<Tile> {
         ),
         Tile {
             name: "oldest",
-            value: oldest.unwrap_or_else(|| "–".to_owned()),
+            value: oldest.unwrap_or_else(|| if facts.is_counting { "…" } else { "–" }.to_owned()),
             to: if facts.oldest.is_some() { format!("{}&order=oldest", list_of(app, "owed")) } else { String::new() },
             note: "since its first failure".to_owned(),
             tone: "",
         },
-        tile(
-            "arrived this hour",
-            *arrived,
-            "",
-            &format!("usually {} by its end", shown::number(usual)),
-            if *arrived > usual * 2 { "warn" } else { "" },
-        ),
+        if facts.is_counting {
+            let (value, note) = ("…".to_owned(), "being counted".to_owned());
+            Tile { name: "arrived this hour", value, to: String::new(), note, tone: "" }
+        } else {
+            let note = format!("usually {} by its end", shown::number(usual));
+            tile("arrived this hour", *arrived, "", &note, if *arrived > usual * 2 { "warn" } else { "" })
+        },
         tile("spilled", summary.spilled, "", &beside, "warn"),
         tile("lost", facts.lost, "", "in 30 days", "bad"),
     ]
