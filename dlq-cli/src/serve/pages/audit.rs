@@ -29,6 +29,15 @@ pub(super) struct Row {
     pub(super) why: String,
 }
 
+impl Row {
+    /// The end of the letter's id, which tells it from others.
+    pub(super) fn short(&self) -> String {
+        let id = shown::line(&self.letter, 100);
+        let from = id.char_indices().rev().nth(7).map_or(0, |(at, _)| at);
+        format!("…{}", id.get(from..).unwrap_or_default())
+    }
+}
+
 pub(super) fn rows(events: &[EventRecord], now: SystemTime) -> Vec<Row> {
     events.iter().map(|event| row(event, now)).collect()
 }
