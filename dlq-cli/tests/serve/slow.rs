@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use retry_runtime::dead_letter::{
-    BoxFuture, BulkOperations as _, GroupsPage, GroupsRequest, MemoryStore, OperationRequest, Plan,
+    BoxFuture, BulkOperations as _, FailureGroups as _, GroupsPage, GroupsRequest, MemoryStore, OperationRequest, Plan,
 };
 use retry_runtime::error::StoreError;
 use retry_runtime::testing::{Faults, Planted};
@@ -79,6 +79,39 @@ async fn what_is_counted_for_long_is_not_waited_for() {
         assert_eq!(page.header("refresh"), "1", "{path}");
     }
     client.page("/").await.says("30 letters are owed").says(">30</a>");
+}
+
+/// Says which groups are the largest, and no more in any time.
+struct KnowsTheLargest(Arc<MemoryStore>);
+
+impl Faults for KnowsTheLargest {
+    type Inner = MemoryStore;
+
+    fn inner(&self) -> &MemoryStore {
+        &self.0
+    }
+
+    fn groups(&self, request: GroupsRequest) -> BoxFuture<'_, Result<GroupsPage, StoreError>> {
+        // The first screen asks for many at once, and gets two.
+        if request.limit > 20 { self.0.groups(request.limit(2)) } else { Box::pin(std::future::pending()) }
+    }
+}
+
+// Line 6: also a page that nobody asked for yet.
+#[tokio::test(start_paused = true)]
+async fn groups_that_nobody_knows_yet_are_not_waited_for() {
+    let store = store().await;
+    let dashboard = Dashboard::new(Arc::clone(&store))
+        .numbers_by(Planted(KnowsTheLargest(Arc::clone(&store))))
+        .open_to(Identity::new("ann", Role::Viewer));
+    let mut client = Client::new(dashboard.router());
+    client.page("/").await.says("20 letters").says("All groups").lacks("eing counted");
+    for path in ["/groups", "/groups?order=newest"] {
+        let begun = tokio::time::Instant::now();
+        let page = client.page(path).await;
+        assert!(begun.elapsed() < std::time::Duration::from_millis(300), "{path}: {:?}", begun.elapsed());
+        page.says("Being counted").lacks("Nothing is owed");
+    }
 }
 
 // More groups than the first screen knows: every one is on one page, in either order.
