@@ -336,3 +336,17 @@ fn a_damaged_page_of_the_ledger_is_said() {
     assert!(home.saved.gaps_in_books > 0);
     assert!(home.saved.losses().iter().any(|loss| loss.contains("of ledger, counters and notes")), "{}", home.saved);
 }
+
+// Its page can be read, and what stands there is not what was written.
+#[test]
+fn a_payload_that_was_changed_on_the_disk_is_lost_and_not_believed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("jobs.db");
+    filled(&path, 20);
+    let bytes = fs::read(&path).unwrap();
+    let text = b"{\"id\":\"job-7\",\"prompt\":\"";
+    let at = bytes.windows(text.len()).position(|found| found == text).unwrap();
+    overwrite(&path, at + text.len() + 10, 8);
+    let home = salvaged(&path);
+    assert_eq!((home.saved.letters, home.saved.without_payload), (20, 1), "{}", home.saved);
+}
