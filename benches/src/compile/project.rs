@@ -132,6 +132,11 @@ impl Project {
         names.len()
     }
 
+    /// As the compiler calls it.
+    pub(super) fn crate_name(&self) -> String {
+        self.name.replace('-', "_")
+    }
+
     /// The program as it is built: `profile` is `debug` or `release`.
     pub(super) fn program(&self, profile: &str) -> PathBuf {
         self.target.join(profile).join(&self.name)

@@ -10,7 +10,8 @@ use retry_benches::cases::Scenario;
 use retry_benches::figures::root;
 use serde::{Deserialize, Serialize};
 
-use super::{callgrind, sizes};
+use super::callgrind::{self, Counted};
+use super::sizes;
 
 /// How much worse a first success may get, of all its instructions.
 const WORSE: f64 = 0.05;
@@ -63,10 +64,10 @@ impl Baseline {
     fn measured() -> Self {
         let mut new = Self { first_success: BTreeMap::new(), future_bytes_over_hand: BTreeMap::new() };
         let mut hand = 0;
-        for (scenario, contender, count) in
+        for Counted { scenario, contender, instructions, .. } in
             callgrind::count("release", &[Scenario::FirstAsync, Scenario::FirstBlocking])
         {
-            if let Some(over_hand) = over(&mut hand, contender, count) {
+            if let Some(over_hand) = over(&mut hand, contender, instructions) {
                 let costs = new.first_success.entry(scenario.name().to_owned()).or_default();
                 costs.insert(contender.to_owned(), Cost { instructions: hand + over_hand, over_hand });
             }

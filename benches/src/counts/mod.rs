@@ -10,6 +10,10 @@ use retry_benches::figures::{Figure, Figures};
 use retry_benches::loops::contenders;
 
 use crate::{table, usage};
+use callgrind::Counted;
+
+/// How many functions of a profile are told of: the rest is a handful of instructions.
+const PROFILED: usize = 12;
 
 /// What the loops are written with.
 pub(crate) const CRATES: [&str; 10] = [
@@ -38,19 +42,34 @@ fn measure() -> ExitCode {
     let mut figures = Figures::new("./bench counts", &CRATES);
     figures.versions.insert("valgrind".to_owned(), callgrind::version());
     for (profile, metric) in [("release", "instructions"), ("thin-lto", "instructions, thin LTO")] {
-        let counted = callgrind::count(profile, &Scenario::ALL);
-        for (scenario, contender, count) in &counted {
+        let all = callgrind::count(profile, &Scenario::ALL);
+        for Counted { scenario, contender, instructions, .. } in &all {
             let of = |name: &str| {
-                let same = counted.iter().find(|(other, who, _)| other == scenario && *who == name);
-                same.map_or(f64::NAN, |(_, _, count)| *count)
+                let same = all.iter().find(|other| other.scenario == *scenario && other.contender == name);
+                same.map_or(f64::NAN, |same| same.instructions)
             };
-            let figure = Figure::new("counts", scenario.name(), contender, metric, "instructions", *count);
+            let figure = Figure::new("counts", scenario.name(), contender, metric, "instructions", *instructions);
             figures.push(with_goal(figure, *scenario, contender, of));
+        }
+        if profile == "release" {
+            profiles(&all, &mut figures);
         }
     }
     allocations(&mut figures);
     futures(&mut figures);
     table::finish(figures, "counts")
+}
+
+/// Where the instructions are: of the loop by hand, and of ours.
+fn profiles(all: &[Counted], figures: &mut Figures) {
+    for counted in all.iter().filter(|counted| matches!(counted.contender, "hand" | "ours" | "ours + context")) {
+        let mut functions: Vec<_> = counted.profile().into_iter().collect();
+        functions.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+        let group = format!("profile, {}", counted.scenario.name());
+        for (function, count) in functions.into_iter().take(PROFILED) {
+            figures.push(Figure::new(&group, counted.contender, &format!("`{function}`"), "instructions", "", count));
+        }
+    }
 }
 
 /// Who has to be as cheap as is promised: the macros. The builder is told of, and promises nothing.

@@ -1,6 +1,7 @@
 //! `docs/performance.md`, its plots and what the README says of it: all from the figures under `target/bench/`, and nothing else.
 
 mod plots;
+mod reasons;
 mod tables;
 
 use std::fmt::Write as _;
@@ -21,8 +22,6 @@ struct Part {
     about: &'static str,
     /// What measures it.
     command: &'static str,
-    /// Whether the page is whole without it: only a nightly compiler can measure it.
-    optional: bool,
 }
 
 const PARTS: [Part; 11] = [
@@ -31,21 +30,18 @@ const PARTS: [Part; 11] = [
         title: "Instructions, allocations, sizes",
         about: "Counted by callgrind: the same every time. `hand` is the loop that everybody has written.",
         command: "./bench counts",
-        optional: false,
     },
     Part {
         file: "times",
         title: "Times",
         about: "Of a call; the ratio within the same run is what counts.",
         command: "./bench times",
-        optional: false,
     },
     Part {
         file: "crowd",
         title: "A crowd",
         about: "Tasks that each fail three times on one thread, on a paused clock.",
         command: "./bench crowd",
-        optional: false,
     },
     Part {
         file: "compile-cold",
@@ -53,7 +49,6 @@ const PARTS: [Part; 11] = [
         about: "The processor's seconds of cargo and all compilers, from an empty target directory. `hand` is tokio alone, \
                 and each of the others is built besides it.",
         command: "./bench compile --only cold",
-        optional: false,
     },
     Part {
         file: "compile-check",
@@ -61,49 +56,42 @@ const PARTS: [Part; 11] = [
         about: "What a function, or a derived enum, adds over the same one with nothing done to it, in the processor's \
                 milliseconds. After an edit means the last item changed, with incremental compilation.",
         command: "./bench compile --only check",
-        optional: false,
     },
     Part {
         file: "compile-functions",
         title: "Building functions",
         about: "What a function adds over the same one with nothing done to it.",
         command: "./bench compile --only functions",
-        optional: false,
     },
     Part {
         file: "compile-binary",
         title: "Size of a program",
         about: "Code and constants of a release program with one retried call, and what a second retried function adds.",
         command: "./bench compile --only binary",
-        optional: false,
     },
     Part {
         file: "compile-expand",
         title: "Expanded lines",
-        about: "Of a function, as a nightly compiler prints them.",
+        about: "What is written for a function, beyond the plain function, as the compiler prints it.",
         command: "./bench compile --only expand",
-        optional: true,
     },
     Part {
         file: "store-speed",
         title: "The store: parking and replaying",
         about: "Beside the same statements on the same tables by rusqlite alone, each commit synced; the two take turns.",
         command: "./bench store --only speed",
-        optional: false,
     },
     Part {
         file: "store-million",
         title: "The store: a large file",
         about: "The fastest of five; a page is the slowest of both orders and four depths.",
         command: "./bench store --only million",
-        optional: false,
     },
     Part {
         file: "store-memory",
         title: "The store: memory",
         about: "Of a process that does nothing else.",
         command: "./bench store --only memory",
-        optional: false,
     },
 ];
 
@@ -119,7 +107,8 @@ pub(crate) fn run(options: &[&str]) -> ExitCode {
     };
     let measured: Vec<(&Part, Figures)> =
         PARTS.iter().filter_map(|part| Some((part, Figures::read(part.file)?))).collect();
-    let lacking = lacking(&measured);
+    let mut lacking = lacking(&measured);
+    lacking.extend(reasons::lacking(&measured, reasons::WRITTEN));
     for line in &lacking {
         eprintln!("{line}");
     }
@@ -129,7 +118,7 @@ pub(crate) fn run(options: &[&str]) -> ExitCode {
     }
     let docs = root().join("docs");
     let drawn = plots::draw(&docs.join("performance"), &measured);
-    fs::write(docs.join("performance.md"), page(&measured, &drawn)).unwrap();
+    fs::write(docs.join("performance.md"), page(&measured, &drawn, reasons::WRITTEN)).unwrap();
     quote(&root().join("README.md"), &tables::quoted(&measured));
     eprintln!("written: docs/performance.md, {} plots, the README's table", drawn.len());
     ExitCode::SUCCESS
@@ -139,10 +128,7 @@ pub(crate) fn run(options: &[&str]) -> ExitCode {
 fn lacking(measured: &[(&Part, Figures)]) -> Vec<String> {
     let mut lines = Vec::new();
     for part in &PARTS {
-        if measured.iter().any(|(there, _)| there.file == part.file) {
-            continue;
-        }
-        if !part.optional {
+        if !measured.iter().any(|(there, _)| there.file == part.file) {
             lines.push(format!("not measured: {}; `{}` measures it", part.title, part.command));
         }
     }
@@ -192,12 +178,12 @@ impl Looked {
 }
 
 /// The whole page.
-fn page(measured: &[(&Part, Figures)], drawn: &[&plots::Plot]) -> String {
+fn page(measured: &[(&Part, Figures)], drawn: &[&plots::Plot], reasons: &str) -> String {
     let mut page = String::from(
         "# Performance\n\n\
-         Written by `./bench report` from what was measured, and by nobody else. Everything is measured beside the same loop \
-         written by hand in\nthe same run, so ratios compare from machine to machine, and nothing else does. In the tables \
-         `x` is the ratio to `hand`; a goal stands\nbeside what has one.\n\n",
+         Written by `./bench report` from what was measured; its reasons are in benches/reasons.md. Everything is measured beside \
+         the same\nloop written by hand in the same run, so ratios compare from machine to machine, and nothing else does. In \
+         the tables `x` is the\nratio to `hand`; a goal stands beside what has one.\n\n",
     );
     page += "## In short\n\n";
     page += BEGIN;
@@ -205,6 +191,7 @@ fn page(measured: &[(&Part, Figures)], drawn: &[&plots::Plot]) -> String {
     page += END;
     page += "\n## Goals\n\n";
     page += &tables::goals(measured);
+    page += &reasons::section(measured, reasons);
     for (part, figures) in measured {
         write!(page, "\n## {}\n\n{}\n\n{}", part.title, part.about, tables::measured_on(figures)).unwrap();
         page += &tables::tables(figures);

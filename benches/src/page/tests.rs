@@ -4,6 +4,8 @@
 use super::*;
 
 const COLD: &str = include_str!("../../fixtures/compile-cold.json");
+/// `check` is not missed, and nobody asked why it is.
+const REASONS: &str = "# Why\n\n## release binary, a program\n\nFor a reason.\n\n## check\n\nFor none.\n";
 const BINARY: &str = include_str!("../../fixtures/compile-binary.json");
 
 fn measured() -> Vec<(&'static Part, Figures)> {
@@ -19,7 +21,7 @@ fn the_page_is_made_of_the_figures_alone() {
     let measured = measured();
     let directory = tempfile::tempdir().unwrap();
     let drawn = plots::draw(directory.path(), &measured);
-    let page = page(&measured, &drawn);
+    let page = page(&measured, &drawn, REASONS);
     if std::env::var_os("OVERWRITE").is_some() {
         fs::write(root().join("benches/fixtures/performance.md"), &page).unwrap();
     }
@@ -44,13 +46,21 @@ fn what_was_not_measured_is_told_with_its_command() {
     let mut measured = measured();
     let lines = lacking(&measured);
     assert!(lines.contains(&"not measured: Times; `./bench times` measures it".to_owned()), "{lines:?}");
-    assert!(lines.iter().all(|line| !line.contains("expand") && !line.contains("cold")), "{lines:?}");
+    assert!(lines.iter().all(|line| !line.contains("cold")), "{lines:?}");
     // a file that was measured by an older program, which called things otherwise
     measured[0].1.figures.retain(|figure| figure.metric != "CPU");
     let lines = lacking(&measured);
     let line = "compile-cold has no `cold build, a program and its dependencies, dev profile, CPU`; \
                 `./bench compile --only cold` measures it";
     assert!(lines.iter().any(|said| said == line), "{lines:?}");
+}
+
+#[test]
+fn a_goal_that_is_missed_without_a_reason_is_told_of() {
+    let measured = measured();
+    assert_eq!(reasons::lacking(&measured, REASONS), [""; 0]);
+    let line = "missed, and benches/reasons.md does not say why: release binary, a program with a retried call: text over hand's";
+    assert_eq!(reasons::lacking(&measured, "# Why\n\n## check\n\nFor none.\n"), [line]);
 }
 
 #[test]
