@@ -38,7 +38,7 @@ impl AttemptRecord {
         code: Option<i64>,
         message: &str,
     ) -> Self {
-        Self { attempt, at, took, class: class.into(), code, message: message_within(message), wait: None }
+        Self { attempt, at, took, class: class.into(), code, message: message_within(message.into()), wait: None }
     }
 }
 
@@ -65,10 +65,12 @@ const MAX_LOOKED_AT: usize = 64 << 10;
 
 /// A message as a record has it, at most [`MAX_MESSAGE`] bytes. No store has looked at it yet, and a secret whose key is cut
 /// out is one that nobody finds: it is redacted before it is cut. Of what is longer than that can be quick, the end goes.
-pub(crate) fn message_within(text: &str) -> String {
-    if text.len() <= MAX_MESSAGE {
-        return text.to_owned();
-    }
+pub(crate) fn message_within(text: Cow<'_, str>) -> String {
+    if text.len() <= MAX_MESSAGE { text.into_owned() } else { shortened(&text) }
+}
+
+#[cold]
+fn shortened(text: &str) -> String {
     let near = text.get(..floor_boundary(text, MAX_LOOKED_AT)).unwrap_or_default();
     let mut clean = crate::dead_letter::Redactor::standard().text(near).into_owned();
     if near.len() < text.len() {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 
-use crate::attempt::AttemptRecord;
+use crate::attempt::{AttemptRecord, message_within};
 use crate::clock;
 use crate::engine::{Knob, Stop};
 use crate::stop::StopReason;
@@ -36,19 +36,18 @@ pub struct RetryContext {
     /// The first 8 and the last 8.
     history: Vec<AttemptRecord>,
     omitted: u32,
-    last: Option<Last>,
+    /// Of the last failure, whose record is the last of the history.
+    disposition: Option<Disposition>,
     stop: Option<Stop>,
     /// What the ledger or the journal said when it refused the call.
     detail: Option<Box<str>>,
 }
 
 /// The last failure, as a letter shows it.
-#[derive(Clone, Debug)]
-pub(crate) struct Last {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Last<'a> {
     pub(crate) disposition: Disposition,
-    pub(crate) class: Cow<'static, str>,
-    pub(crate) code: Option<i64>,
-    pub(crate) message: String,
+    pub(crate) record: &'a AttemptRecord,
 }
 
 impl RetryContext {
@@ -69,7 +68,7 @@ impl RetryContext {
 
     /// The class of the last failed attempt; `None` when none failed.
     pub fn last_error_class(&self) -> Option<&str> {
-        self.last.as_ref().map(|last| &*last.class)
+        self.history.last().map(|last| &*last.class)
     }
 
     /// The failed attempts, oldest first: the first 8 and the last 8 of a long history.
@@ -143,12 +142,13 @@ impl RetryContext {
         };
     }
 
-    pub(crate) fn failed(&mut self, verdict: &Verdict, message: &str) {
+    pub(crate) fn failed(&mut self, verdict: &Verdict, message: Cow<'_, str>) {
         let (at, took) = self.attempt_started.map_or((clock::wall(), Duration::ZERO), |(start, at)| {
             (at, clock::monotonic().saturating_duration_since(start))
         });
-        let record = AttemptRecord::new(self.attempts, at, took, verdict.class, verdict.code, message);
-        self.last = Some(Last::of(verdict, &record.message));
+        let (class, message) = (Cow::Borrowed(verdict.class), message_within(message));
+        let record = AttemptRecord { attempt: self.attempts, at, took, class, code: verdict.code, message, wait: None };
+        self.disposition = Some(verdict.disposition);
         if self.history.len() == 2 * KEPT {
             self.history.remove(KEPT);
             self.omitted = self.omitted.saturating_add(1);
@@ -182,7 +182,7 @@ impl RetryContext {
         if state(self) != state(other) {
             self.history.clone_from(&other.history);
             self.omitted = other.omitted;
-            self.last.clone_from(&other.last);
+            self.disposition = other.disposition;
         }
     }
 
@@ -207,19 +207,8 @@ impl RetryContext {
         }
     }
 
-    pub(crate) const fn last(&self) -> Option<&Last> {
-        self.last.as_ref()
-    }
-}
-
-impl Last {
-    fn of(verdict: &Verdict, message: &str) -> Self {
-        Self {
-            disposition: verdict.disposition,
-            class: Cow::Borrowed(verdict.class),
-            code: verdict.code,
-            message: message.to_owned(),
-        }
+    pub(crate) fn last(&self) -> Option<Last<'_>> {
+        Some(Last { disposition: self.disposition?, record: self.history.last()? })
     }
 }
 
@@ -234,7 +223,7 @@ mod tests {
         context.begin();
         for _ in 0..40 {
             context.begin_attempt();
-            context.failed(&Verdict::retryable("timeout"), "slow");
+            context.failed(&Verdict::retryable("timeout"), "slow".into());
         }
         let numbers: Vec<u32> = context.history().iter().map(|record| record.attempt).collect();
         assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 33, 34, 35, 36, 37, 38, 39, 40]);
@@ -247,12 +236,9 @@ mod tests {
         let mut context = RetryContext::new();
         context.begin();
         context.begin_attempt();
-        context.failed(&Verdict::retryable("timeout"), &"slow".repeat(1000));
-        let kept =
-            context.history().iter().map(|record| &record.message).chain(context.last().map(|last| &last.message));
-        for message in kept {
-            assert!(message.len() <= crate::attempt::MAX_MESSAGE && message.contains("bytes cut"), "{}", message.len());
-        }
+        context.failed(&Verdict::retryable("timeout"), "slow".repeat(1000).into());
+        let messages: Vec<_> = context.history().iter().map(|record| &record.message).collect();
+        assert!(matches!(*messages, [cut] if cut.len() <= crate::attempt::MAX_MESSAGE && cut.contains("bytes cut")));
     }
 
     // 6.1: an attempt took what its body took, the waits before it left out
@@ -263,7 +249,7 @@ mod tests {
         for _ in 0..2 {
             context.begin_attempt();
             tokio::time::advance(Duration::from_secs(2)).await;
-            context.failed(&Verdict::retryable("timeout"), "slow");
+            context.failed(&Verdict::retryable("timeout"), "slow".into());
             tokio::time::advance(Duration::from_secs(5)).await;
         }
         let took: Vec<_> = context.history().iter().map(|record| record.took).collect();
@@ -280,7 +266,7 @@ mod tests {
         let mut context = RetryContext::new();
         context.begin();
         context.begin_attempt();
-        context.failed(&Verdict::retryable("rate_limit").code(429), "slow down");
+        context.failed(&Verdict::retryable("rate_limit").code(429), "slow down".into());
         let map = context.to_map();
         assert_eq!(map.keys().collect::<Vec<_>>(), ["error_summary", "last_error_class", "retry_count"]);
         assert_eq!(map.get("retry_count"), Some(&Value::from(0)));

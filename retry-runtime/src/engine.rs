@@ -209,6 +209,12 @@ impl Session {
         if self.failures > policy.max { None } else { Some(policy.delay(self.failures - 1)) }
     }
 
+    /// Whether [`retry`](Self::retry) gives another attempt.
+    #[inline]
+    pub(crate) const fn may_retry(&self, policy: &Doubling) -> bool {
+        self.failures < policy.max
+    }
+
     /// Whether the retries are used up, by which setting. A class with a number of its own is counted by itself, whatever
     /// failed beside it; all failures together stay within the largest number that was given, to whichever class.
     fn used_up(self, policy: &Policy, class: Option<&OfClass<'_>>) -> Option<Knob> {
@@ -306,6 +312,7 @@ mod tests {
                         Step::Wait(wait) => Some(wait),
                         Step::Stop(_) => None,
                     };
+                    assert_eq!(short.may_retry(&doubling), step.is_some());
                     assert_eq!(short.retry(&doubling), step, "{policy:?} after {} failures", long.failures);
                     assert_eq!(short.failures, long.failures);
                 }

@@ -138,7 +138,7 @@ impl fmt::Display for Tokens {
 impl<E: fmt::Display> fmt::Display for GaveUp<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.head(f)?;
-        match (&self.last, self.report.context.last()) {
+        match (&self.last, self.report.context.history().last()) {
             (Some(error), _) => write!(f, "; last error: {error}"),
             (None, Some(last)) => write!(f, "; last error: {}", last.message),
             (None, None) => Ok(()),

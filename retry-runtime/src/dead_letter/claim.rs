@@ -133,7 +133,7 @@ impl Failure {
             class: None,
             code: None,
             error_type: String::new(),
-            error_message: crate::attempt::message_within(message),
+            error_message: crate::attempt::message_within(message.into()),
             not_before: None,
         }
     }

@@ -147,7 +147,7 @@ impl<'a, V: Watch, W: Fn(DeadLetter, &V) -> Ticket> Accepted<'a, V, W> {
     #[inline(never)]
     fn panicked(&mut self, panic: &(dyn Any + Send)) -> Ticket {
         let mut recorder = self.recorder();
-        recorder.failed(&PANICKED, panic_text(panic));
+        recorder.failed(&PANICKED, panic_text(panic).into());
         recorder.stopped(Hidden(Stop::plain(StopReason::Panicked)));
         self.park()
     }

@@ -202,9 +202,17 @@ fn judged<E: ?Sized, R: Recorder>(
         Said::Stop => verdict.disposition = Disposition::Permanent,
         Said::Retry => verdict.disposition = Disposition::Retryable,
     }
-    record.failed(&verdict, &text);
+    record.failed(&verdict, text.into());
     at.tell(Some(&verdict));
-    decide(at, session, record, &verdict)
+    // where there is a short way, nothing is shared with other calls
+    let short = at.plain.filter(|plain| verdict.only_may_pass() && session.may_retry(plain) && retries_are_enabled());
+    match short.and_then(|plain| session.retry(&plain)) {
+        Some(wait) => {
+            record.waiting(wait);
+            Some(real(wait))
+        }
+        None => decide(at, session, record, &verdict),
+    }
 }
 
 /// A failure whose classifier panicked: nothing is known of it.
@@ -221,7 +229,7 @@ fn unclassified<E: ?Sized, R: Recorder>(
     classifier_panicked(at.site, why);
     let text = if record.wants_text() { make_text(error, text) } else { String::new() };
     session.fail();
-    record.failed(&UNCLASSIFIED, &text);
+    record.failed(&UNCLASSIFIED, text.into());
     at.tell(None);
     stop(record, Stop::plain(StopReason::ClassifierFailed))
 }
@@ -241,7 +249,7 @@ pub(crate) fn verdict_and_text<E: ?Sized>(
 #[cold]
 #[inline(never)]
 pub fn rejected<R: Recorder>(at: &At<'_>, session: &mut Session, record: &mut R) -> Option<Duration> {
-    record.failed(&REJECTED, "the value was rejected by `retry_ok`");
+    record.failed(&REJECTED, "the value was rejected by `retry_ok`".into());
     at.tell(Some(&REJECTED));
     decide(at, session, record, &REJECTED)
 }
@@ -255,7 +263,7 @@ pub fn timed_out<R: Recorder>(
     record: &mut R,
     elapsed: Elapsed,
 ) -> Option<Duration> {
-    record.failed(&TIMEOUT, &elapsed.to_string());
+    record.failed(&TIMEOUT, elapsed.to_string().into());
     at.tell(Some(&TIMEOUT));
     if let (attempt_timeout, Some(limit)) = at.site.timeouts() {
         let cut_by_deadline = attempt_timeout.is_none_or(|own| elapsed.limit() < own);

@@ -52,7 +52,7 @@ pub fn fallback_failed<E: ?Sized, R: Recorder>(
 ) {
     let (verdict, text) = verdict_and_text(at, error, &classify, text);
     let verdict = verdict.unwrap_or(UNCLASSIFIED);
-    record.failed(&verdict, &text);
+    record.failed(&verdict, text.into());
     if verdict.disposition == Disposition::Gone {
         record.stopped(Hidden(Stop::plain(StopReason::Gone)));
     } else {

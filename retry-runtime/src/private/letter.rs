@@ -42,9 +42,9 @@ pub(crate) fn letter(park_id: Id, site: &Site, record: &RetryContext, error_type
         letter.disposition = last.disposition;
         // without a verdict there is no class: the letter's error class is the reason alone
         let judged = !matches!(reason, StopReason::ClassifierFailed | StopReason::Panicked);
-        letter.class = judged.then(|| last.class.clone().into_owned());
-        letter.code = last.code;
-        letter.error_message.clone_from(&last.message);
+        letter.class = judged.then(|| last.record.class.clone().into_owned());
+        letter.code = last.record.code;
+        letter.error_message.clone_from(&last.record.message);
     }
     letter
 }

@@ -1,5 +1,6 @@
 //! What a call writes down while it runs: nothing, its start, or everything.
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use crate::attempt::message_within;
@@ -26,7 +27,7 @@ pub trait Recorder {
     /// The time since the start.
     fn elapsed(&self) -> Duration;
     #[doc(hidden)]
-    fn failed(&mut self, verdict: &Verdict, text: &str);
+    fn failed(&mut self, verdict: &Verdict, text: Cow<'_, str>);
     #[doc(hidden)]
     fn waiting(&mut self, wait: Duration);
     /// The call ends.
@@ -147,7 +148,7 @@ impl<R: Recorder> Recorder for &mut R {
         (**self).elapsed()
     }
     #[inline]
-    fn failed(&mut self, verdict: &Verdict, text: &str) {
+    fn failed(&mut self, verdict: &Verdict, text: Cow<'_, str>) {
         (**self).failed(verdict, text);
     }
     #[inline]
@@ -206,7 +207,7 @@ impl Recorder for () {
         Duration::ZERO
     }
     #[inline]
-    fn failed(&mut self, _: &Verdict, _: &str) {}
+    fn failed(&mut self, _: &Verdict, _: Cow<'_, str>) {}
     #[inline]
     fn waiting(&mut self, _: Duration) {}
     #[inline]
@@ -241,7 +242,7 @@ impl Recorder for Timer {
         clock::monotonic().saturating_duration_since(self.0)
     }
     #[inline]
-    fn failed(&mut self, _: &Verdict, _: &str) {}
+    fn failed(&mut self, _: &Verdict, _: Cow<'_, str>) {}
     #[inline]
     fn waiting(&mut self, _: Duration) {}
     #[inline]
@@ -264,7 +265,7 @@ impl Recorder for RetryContext {
     fn elapsed(&self) -> Duration {
         Self::elapsed(self)
     }
-    fn failed(&mut self, verdict: &Verdict, text: &str) {
+    fn failed(&mut self, verdict: &Verdict, text: Cow<'_, str>) {
         Self::failed(self, verdict, text);
     }
     fn waiting(&mut self, wait: Duration) {
@@ -277,7 +278,7 @@ impl Recorder for RetryContext {
         Self::refused_for(self, detail);
     }
     fn last_failure(&self) -> Option<LastFailure> {
-        self.last().map(|last| LastFailure {
+        self.history().last().map(|last| LastFailure {
             class: last.class.clone().into_owned(),
             code: last.code,
             message: last.message.clone(),
@@ -347,12 +348,12 @@ impl<R: Recorder, W: Wanted> Recorder for Remember<R, W> {
     fn elapsed(&self) -> Duration {
         self.recorder.elapsed()
     }
-    fn failed(&mut self, verdict: &Verdict, text: &str) {
-        self.recorder.failed(verdict, text);
+    fn failed(&mut self, verdict: &Verdict, text: Cow<'_, str>) {
         if self.wanted.wanted() {
-            let message = message_within(text);
+            let message = message_within(Cow::Borrowed(&text));
             self.last = Some(Box::new(LastFailure { class: verdict.class.to_owned(), code: verdict.code, message }));
         }
+        self.recorder.failed(verdict, text);
     }
     fn waiting(&mut self, wait: Duration) {
         self.recorder.waiting(wait);
@@ -405,7 +406,7 @@ impl Recorder for AtRunTime<'_> {
             Self::Context(record) => record.elapsed(),
         }
     }
-    fn failed(&mut self, verdict: &Verdict, text: &str) {
+    fn failed(&mut self, verdict: &Verdict, text: Cow<'_, str>) {
         self.context(|record| record.failed(verdict, text));
     }
     fn waiting(&mut self, wait: Duration) {

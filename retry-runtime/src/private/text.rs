@@ -5,7 +5,7 @@
 
 #![allow(clippy::unused_self)] // method lookup is the point
 
-use std::fmt::{Debug, Display};
+use std::fmt::{self, Debug, Display, Write as _};
 use std::marker::PhantomData;
 use std::ops::Deref;
 
@@ -23,6 +23,16 @@ pub struct Nothing<E: ?Sized>(PhantomData<fn(&E)>);
 
 /// How the text of an `E` is made.
 pub(crate) type MakeText<E> = fn(&E) -> Option<String>;
+
+/// As `to_string`, with room for most messages from the start: one allocation, not one for each doubling.
+#[inline(never)]
+fn written(text: fmt::Arguments<'_>) -> String {
+    let mut written = String::with_capacity(64);
+    if written.write_fmt(text).is_err() {
+        written.push_str("<the error's text ends here: its formatting failed>");
+    }
+    written
+}
 
 /// The start of the search, for the type of `error`.
 #[inline]
@@ -53,13 +63,13 @@ impl<E: ?Sized> Deref for ByClassify<E> {
 
 impl<E: Display + ?Sized> TextOf<E> {
     pub fn __retry_text(&self) -> MakeText<E> {
-        |error| Some(error.to_string())
+        |error| Some(written(format_args!("{error}")))
     }
 }
 
 impl<E: Debug + ?Sized> ByDebug<E> {
     pub fn __retry_text(&self) -> MakeText<E> {
-        |error| Some(format!("{error:?}"))
+        |error| Some(written(format_args!("{error:?}")))
     }
 }
 
@@ -92,6 +102,20 @@ mod tests {
     }
     #[derive(Debug)]
     struct Debugged;
+
+    // where the standard library panics: an error about an error helps nobody
+    #[test]
+    fn a_text_that_fails_half_way_says_so() {
+        struct Broken;
+        impl Display for Broken {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("half ")?;
+                Err(fmt::Error)
+            }
+        }
+        let text = text_of(&Broken).__retry_text()(&Broken);
+        assert_eq!(text.as_deref(), Some("half <the error's text ends here: its formatting failed>"));
+    }
 
     fn generic<E: Classify>(error: &E) -> Option<String> {
         text_of(error).__retry_text()(error)

@@ -197,9 +197,9 @@ impl<E> From<GaveUp<E>> for ReplayError {
         let Some(last) = record.last() else {
             return Self::not_started(format!("no attempt was made: {reason}"));
         };
-        let mut failure = Failure::new(reason, last.disposition, &last.message);
-        failure.class = Some(last.class.clone().into_owned());
-        failure.code = last.code;
+        let mut failure = Failure::new(reason, last.disposition, &last.record.message);
+        failure.class = Some(last.record.class.clone().into_owned());
+        failure.code = last.record.code;
         failure.error_type = type_name::<E>().into();
         failure.not_before = record.not_before(SystemTime::now());
         let end = if reason == StopReason::Gone { HandlerEnd::Gone(failure) } else { HandlerEnd::Failed(failure) };

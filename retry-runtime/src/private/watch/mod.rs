@@ -7,6 +7,7 @@ mod call;
 mod hooks;
 mod slab;
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 use std::future::Future;
@@ -322,7 +323,7 @@ impl<R: Recorder, W: Watch> Recorder for Watched<R, W> {
     fn elapsed(&self) -> Duration {
         self.record.elapsed()
     }
-    fn failed(&mut self, verdict: &Verdict, text: &str) {
+    fn failed(&mut self, verdict: &Verdict, text: Cow<'_, str>) {
         self.record.failed(verdict, text);
         if self.watch.is_watched() {
             self.watch.note(News::Failed(verdict));
