@@ -56,7 +56,10 @@ fn instructions(summary: &Value) -> Option<f64> {
 impl Counted {
     /// The instructions of each function by itself, as far as the compiler left it a function.
     pub(super) fn profile(&self) -> BTreeMap<String, f64> {
-        functions(&output("callgrind_annotate", &["--auto=no", "--show=Ir", "--threshold=100", "--show-percs=no", &self.out]))
+        functions(&output(
+            "callgrind_annotate",
+            &["--auto=no", "--show=Ir", "--threshold=100", "--show-percs=no", &self.out],
+        ))
     }
 }
 

@@ -22,6 +22,7 @@ use crate::dead_letter::LetterState;
 /// | `erased` | not of a letter: everything of a job was erased (`detail`: a hash of its key) |
 /// | `imported` | it was joined with the letter of the same job out of an export (`detail`: whether that opened it again) |
 /// | `pruned` | not of a letter: closed letters were deleted, with their events (`detail`: how many) |
+/// | `salvaged` | not of a letter: what could be read of a damaged store came into this one (`detail`: how much, and from where) |
 /// | `ledger_reset` | not of a letter: a key of the attempt ledger was opened again (`detail`: which) |
 /// | `threshold_set`, `threshold_removed` | not of a letter: a threshold of a daily counter (`detail`: which, and its value) |
 /// | `payload_shown` | somebody saw its payload (`detail`: how, and which revision) |
