@@ -211,7 +211,7 @@ impl Session {
 
     /// Whether [`retry`](Self::retry) gives another attempt.
     #[inline]
-    pub(crate) const fn may_retry(&self, policy: &Doubling) -> bool {
+    pub(crate) const fn may_retry(self, policy: &Doubling) -> bool {
         self.failures < policy.max
     }
 
