@@ -73,6 +73,8 @@ pub(crate) struct Names {
     pub(crate) at: TokenStream,
     /// That is a constant.
     pub(super) at_is_constant: bool,
+    /// What an observer is told of it, where that is written as two arguments.
+    pub(super) facts: Option<TokenStream>,
     pub(crate) classify: TokenStream,
     /// `&mut record`, together with whoever watches, and `&record`
     pub(crate) record_mut: TokenStream,
@@ -160,7 +162,8 @@ impl Target<'_> {
         let is_plain = !self.options.policy.is_set() && self.options.classes.is_empty() && !self.shares();
         let constant = constant.filter(|_| is_plain);
         let at_is_constant = constant.is_some();
-        let at = constant.unwrap_or_else(|| quote_spanned!(span=> &#at));
+        let (at, facts) =
+            constant.map_or_else(|| (quote_spanned!(span=> &#at), None), |constant| (constant.at, constant.facts));
         let classify = match self.options.classify.get() {
             // nothing would tell what a `_` in a type of its own is: the shape knows it
             Some(path) if self.leaves_to_inference() => {
@@ -226,6 +229,7 @@ impl Target<'_> {
             site,
             at,
             at_is_constant,
+            facts,
             classify,
             record_mut,
             record,
@@ -250,7 +254,10 @@ pub(crate) fn expand(target: &Target<'_>) -> TokenStream {
     let names = target.names();
     let Names { span, private, returns, shape, set_up, counts, record_mut, note, .. } = &names;
     let bindings = bindings(target, &names);
-    let record = new_record(target, &names);
+    let (record, start) = match begun(target, &names) {
+        Some(record) => (record, TokenStream::new()),
+        None => (new_record(target, &names), quote_spanned!(*span=> #private::Recorder::start(#record_mut);)),
+    };
     let job = epilogue::accept(target, &names);
     let looped = attempts(target, &names);
     let guards = limits::set_up(target, &names);
@@ -266,7 +273,7 @@ pub(crate) fn expand(target: &Target<'_>) -> TokenStream {
         let mut __retry_session = #private::Session::new();
         #record
         #job
-        #private::Recorder::start(#record_mut);
+        #start
         #note
         #value
     }
@@ -280,6 +287,16 @@ impl Target<'_> {
             None => expr.to_token_stream(),
         }
     }
+}
+
+/// A record that began with the first attempt, in one step: each is checked in every function. Where nothing comes between
+/// the call's beginning and the attempt's, and no option asks for a record of its own.
+fn begun(target: &Target<'_>, names: &Names) -> Option<TokenStream> {
+    let Names { span, private, shape, facts, .. } = names;
+    let facts = facts.as_ref().filter(|_| target.ends_at_once() && nested::before(target, names).is_empty())?;
+    let begin = if target.options.deadline.is_set() { "begin_timed" } else { "begin" };
+    let begin = Ident::new(begin, *span);
+    Some(quote_spanned!(*span=> let mut __retry_record = #private::#begin(#shape, #facts);))
 }
 
 /// What the call records: everything where an option needs it, else what the return type asks for.
@@ -342,7 +359,8 @@ fn attempts(target: &Target<'_>, names: &Names) -> TokenStream {
     // where nothing comes before an attempt, what is known of the call's beginning still holds at that of the first one
     let hoisted = !target.has_epilogue() && before.is_empty() && admit.is_empty() && told.is_empty();
     let (first, each, next) = if hoisted {
-        (begins.clone(), TokenStream::new(), begins)
+        let first = if begun(target, names).is_some() { TokenStream::new() } else { begins.clone() };
+        (first, TokenStream::new(), begins)
     } else {
         (TokenStream::new(), quote_spanned!(*span=> #before #admit #told #begins), TokenStream::new())
     };

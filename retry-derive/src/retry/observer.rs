@@ -1,7 +1,7 @@
 //! `observer = EXPR`, and the installed observer of every call without one.
 //!
 //! ```text
-//! let watch = Ambient::begin_at(false, AT);        // or Observed::begin(as_observer(..), false, || AT.facts())
+//! let watch = Ambient::begin_as(false, "module::f", 2);        // or begin_at(false, AT), or Observed::begin(as_observer(..), false, || AT.facts())
 //! // .. and every step is told to both: &mut Watched::new(&mut record, &watch), or they are one variable
 //! ```
 
@@ -14,8 +14,11 @@ use crate::value::first_span;
 
 /// The installed observer.
 pub(super) fn ambient(target: &Target<'_>, names: &Names) -> TokenStream {
-    let Names { span, private, at, .. } = names;
+    let Names { span, private, at, facts, .. } = names;
     let has_fallback = target.options.fallback.is_set();
+    if let Some(facts) = facts {
+        return quote_spanned!(*span=> #private::Ambient::begin_as(#has_fallback, #facts));
+    }
     if names.at_is_constant {
         return quote_spanned!(*span=> #private::Ambient::begin_at(#has_fallback, #at));
     }

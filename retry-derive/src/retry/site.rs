@@ -8,14 +8,23 @@ use super::expand::Target;
 use super::model::{Backoff, Count, Jitter, Nested, Numbers, Unknown, bound_name};
 use crate::value::{Known, duration_tokens, first_span};
 
-/// A constant where every setting is a literal, else built by each call: what builds it, the site, and its `&At` where that
-/// is a constant too.
+/// What is known of a site whose every setting is a literal.
+pub(super) struct Constant {
+    /// `&At`
+    pub(super) at: TokenStream,
+    /// The operation's name and the number of retries, where an observer is told these two alone: as arguments they cost
+    /// the compiler less than the constant that holds them.
+    pub(super) facts: Option<TokenStream>,
+}
+
+/// A constant where every setting is a literal, else built by each call: what builds it, the site, and what is known of it
+/// beforehand.
 pub(super) fn site(
     target: &Target<'_>,
     span: Span,
     krate: &TokenStream,
     private: &TokenStream,
-) -> (TokenStream, TokenStream, Option<TokenStream>) {
+) -> (TokenStream, TokenStream, Option<Constant>) {
     let options = target.options;
     let mut literal = true;
     let policy = quote_spanned!(span=> #krate::Policy::new());
@@ -48,7 +57,13 @@ pub(super) fn site(
     }
     if literal {
         let at = quote_spanned!(span=> const { &#private::At::site(const { &#site }) });
-        (TokenStream::new(), quote_spanned!(span=> const { &#site }), Some(at))
+        let facts = match options.numbers.max_retries.get() {
+            _ if options.nested.get() == Some(&Nested::OuterOnly) => None,
+            Some(Count::Limited(Known::Literal(count, _))) => Some(quote_spanned!(span=> #name, #count)),
+            None => Some(quote_spanned!(span=> #name, #private::MAX_RETRIES)),
+            Some(_) => None,
+        };
+        (TokenStream::new(), quote_spanned!(span=> const { &#site }), Some(Constant { at, facts }))
     } else {
         (quote_spanned!(span=> let __retry_site = &#site.checked();), quote_spanned!(span=> __retry_site), None)
     }

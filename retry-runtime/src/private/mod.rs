@@ -2,6 +2,7 @@
 //! macros are pinned to the runtime's exact version.
 
 mod accepted;
+mod begin;
 mod call;
 mod cancel;
 mod class_names;
@@ -24,6 +25,7 @@ mod wait;
 mod watch;
 
 pub use accepted::{Accepted, Guarded};
+pub use begin::{MAX_RETRIES, begin, begin_timed};
 pub use call::{At, Said, attempt_limit, failed, names_a_value, rejected, succeeded, timed_out};
 pub use cancel::{Cancels, cancel_future, cancelled, is_cancelled, unless_cancelled};
 pub use classes::{Class, Classes, Counts};

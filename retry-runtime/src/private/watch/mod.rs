@@ -23,8 +23,11 @@ use crate::__private::call::At;
 use crate::__private::record::{Hidden, Recorder};
 use crate::context::RetryContext;
 use crate::dead_letter::{DeadLetter, Parking, Ticket};
+use crate::disabled::retries_are_disabled;
 use crate::engine::Stop;
+use crate::nest;
 use crate::observe::{Observer, installed};
+use crate::policy::Retries;
 use crate::refused::LastFailure;
 use crate::stop::StopReason;
 use crate::verdict::Verdict;
@@ -37,6 +40,14 @@ pub struct Facts {
     pub(crate) operation: &'static str,
     pub(crate) max_attempts: Option<u64>,
     pub(crate) depth: u32,
+}
+
+impl Facts {
+    /// Of a call that may make so many retries, unless the whole process makes none.
+    fn of(operation: &'static str, max_retries: u32) -> Self {
+        let max_retries = if retries_are_disabled() { 0 } else { max_retries };
+        Self { operation, max_attempts: Retries::Limited(max_retries).attempts(), depth: nest::around().depth }
+    }
 }
 
 /// Whoever watches a call.
@@ -105,6 +116,26 @@ impl Ambient {
     #[inline(never)]
     fn watched_at(observer: &'static dyn Observer, has_fallback: bool, at: &At<'_>) -> Self {
         Self::watched(observer, has_fallback, at.facts())
+    }
+
+    /// The same of a call that always makes retries of its own: two arguments, and no constant, which costs the compiler more.
+    #[inline]
+    pub fn begin_as(has_fallback: bool, operation: &'static str, max_retries: u32) -> Self {
+        match installed() {
+            None => Self(None),
+            Some(observer) => Self::watched_as(observer, has_fallback, operation, max_retries),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn watched_as(
+        observer: &'static dyn Observer,
+        has_fallback: bool,
+        operation: &'static str,
+        max_retries: u32,
+    ) -> Self {
+        Self::watched(observer, has_fallback, Facts::of(operation, max_retries))
     }
 
     /// The call begins. `has_fallback`: it gives up only after its second route.
