@@ -32,9 +32,10 @@ crowd: many tasks that each fail three times: time and memory.
   --tasks N,M   how many; 100000,1000000 by default
   --rounds N    interleaved rounds, of which the median counts; 5 by default
 
-compile: what it costs to compile with each crate, in projects of its own: the processor's seconds, and sizes.
-  --functions N  how many functions and enums are compiled together; 1000 by default, and a tenth of it besides
-  --rounds N     interleaved rounds, of which the least counts; 3 by default
+compile: what it costs to compile with each crate, in projects of its own: the processor's seconds, and sizes. About a
+  quarter of an hour on two idle cores with what is given by default, which is why that is no more.
+  --functions N  how many functions and enums are compiled together; 500 by default, and a tenth of it besides
+  --rounds N     interleaved rounds, of which the least counts; 2 by default
   --only PART    measures this part alone: cold, check, functions, binary or expand
 
 report: writes docs/performance.md, its plots and the README's table from what the others left in target/bench/.

@@ -1,5 +1,6 @@
 //! What one retried call adds to a release program, and a second one.
 
+use std::fs;
 use std::process::Command;
 
 use super::contenders::Contender;
@@ -37,6 +38,9 @@ fn sizes(workshop: &Workshop, contender: &Contender) -> [f64; 2] {
         project.write(&contender.program(count));
         project.cpu(&["build", "--release"], Keep::Nothing);
         does_what_it_says(&project, contender, count);
+        if contender.name == "ours" {
+            links_what_it_uses(&project);
+        }
         project.text()
     })
 }
@@ -53,4 +57,18 @@ fn does_what_it_says(project: &Project, contender: &Contender, calls: u32) {
         let said = String::from_utf8_lossy(&run.stdout);
         assert_eq!(said.trim(), (attempts * calls).to_string(), "{}: {address:?}", contender.name);
     }
+}
+
+/// What is large in the runtime, and of no use to a call without dead letters: the names of its functions would tell.
+const UNUSED: [&str; 6] = ["11dead_letter", "6config", "6ledger", "4kept", "8counters", "6budget"];
+
+fn links_what_it_uses(project: &Project) {
+    let program = fs::read(project.program("release")).unwrap();
+    let has = |module: &str| {
+        let name = format!("13retry_runtime{module}");
+        program.windows(name.len()).any(|bytes| bytes == name.as_bytes())
+    };
+    assert!(has("6engine"), "a program without names tells nothing");
+    let linked: Vec<&str> = UNUSED.into_iter().filter(|module| has(module)).collect();
+    assert!(linked.is_empty(), "a plain retried call links {linked:?}");
 }

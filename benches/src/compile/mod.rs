@@ -57,7 +57,7 @@ const CRATES: [&str; 18] = [
 ];
 
 pub(crate) fn run(options: &[&str]) -> ExitCode {
-    let (mut extent, mut only) = (Extent { functions: 1_000, rounds: 3 }, None);
+    let (mut extent, mut only) = (Extent { functions: 500, rounds: 2 }, None);
     for option in options.chunks(2) {
         let read = match option {
             ["--functions", n] => n.parse().map(|n| extent.functions = n).is_ok() && extent.functions >= 10,
