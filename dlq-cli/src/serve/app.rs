@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use retry_runtime::dead_letter::{Actor, Incident, Redactor, StoreClock};
 
-use super::facts::Cache;
+use super::cache::Kept;
 use super::identity::{Identify, Identity, Role};
 use super::live::Live;
 use super::means::Means;
@@ -50,7 +50,7 @@ pub(super) struct App {
     pub(super) secure: bool,
     pub(super) key: String,
     pub(super) sessions: Sessions,
-    pub(super) facts: Cache,
+    pub(super) facts: Kept,
     pub(super) sorted: Sorted,
     pub(super) live: Live,
     pub(super) refusals: Refusals,

@@ -35,6 +35,10 @@ impl Failure {
         Self::new(StatusCode::NOT_FOUND, format!("there is no {what} here: it may have been deleted by retention"))
     }
 
+    pub(super) fn no_page() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "there is no such page: the first page leads to all there are")
+    }
+
     pub(super) fn unavailable(why: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, why)
     }

@@ -52,7 +52,7 @@ impl Live {
                 let now = state(&app).await;
                 if now.is_some() && now != before {
                     before = now;
-                    app.facts.stale();
+                    app.facts.noticed();
                     app.live.changed();
                 }
                 tokio::time::sleep(LOOK).await;

@@ -28,7 +28,7 @@ impl Means {
         said: impl Into<String>,
         run: impl Fn(String) -> BoxFuture<'static, Result<Operation, StoreError>> + Send + Sync + 'static,
     ) -> Self {
-        Self { own: Some((shown::line(&said.into(), 300), Arc::new(run))) }
+        Self { own: Some((quoted(&shown::line(&said.into(), 300)), Arc::new(run))) }
     }
 
     /// What buttons say behind the scope.
@@ -43,6 +43,17 @@ impl Means {
 
     pub(super) fn are_own(&self) -> bool {
         self.own.is_some()
+    }
+}
+
+/// What a terminal puts between backticks, a page puts between quotes.
+fn quoted(said: &str) -> String {
+    match (said.find('`'), said.rfind('`')) {
+        (Some(first), Some(last)) if first < last => {
+            let parts = (said.get(..first), said.get(first + 1..last), said.get(last + 1..));
+            format!("{}“{}”{}", parts.0.unwrap_or_default(), parts.1.unwrap_or_default(), parts.2.unwrap_or_default())
+        }
+        _ => said.to_owned(),
     }
 }
 

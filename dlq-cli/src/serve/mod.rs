@@ -22,6 +22,7 @@
 
 mod app;
 mod assets;
+mod cache;
 mod facts;
 mod failure;
 mod guard;
@@ -87,7 +88,7 @@ impl Dashboard {
             secure: false,
             key: String::new(),
             sessions: session::Sessions::default(),
-            facts: facts::Cache::default(),
+            facts: cache::Kept::default(),
             sorted: sorted::Sorted::default(),
             live: live::Live::default(),
             refusals: app::Refusals::default(),
@@ -178,7 +179,7 @@ impl Dashboard {
         // Without random numbers no form is accepted: no page can be made then, which says so.
         self.app.key = tokens::random().unwrap_or_default();
         let app = Arc::new(self.app);
-        facts::Cache::warm(&app);
+        facts::Facts::warm(&app);
         let at = |path: &str| app.path(path);
         let router = Router::new().route(&at("/"), get(pages::overview::page));
         let router = if app.base.is_empty() { router } else { router.route(&app.base, get(pages::overview::page)) };
@@ -192,6 +193,7 @@ impl Dashboard {
             .route(&at("/operations"), get(pages::operations::list).post(pages::actions::start))
             .route(&at("/operations/new"), get(pages::plan::page))
             .route(&at("/operations/{id}"), get(pages::operations::one))
+            .route(&at("/operations/{id}/run"), post(pages::operations::run_here))
             .route(&at("/operations/{id}/{verb}"), post(pages::operations::steer))
             .route(&at("/ledger"), get(pages::ledger::page))
             .route(&at("/ledger/reset"), post(pages::ledger::reset))
@@ -202,7 +204,7 @@ impl Dashboard {
             .route(&at("/login"), get(pages::login::page).post(pages::login::log_in))
             .route(&at("/logout"), post(pages::login::log_out))
             .route(&at("/assets/{name}"), get(|Path(name): Path<String>| async move { assets::serve(&name) }))
-            .route(&at("/{*rest}"), any(|| async { Failure::missing("such page") }))
+            .route(&at("/{*rest}"), any(|| async { Failure::no_page() }))
             .method_not_allowed_fallback(|| async {
                 Failure::new(axum::http::StatusCode::METHOD_NOT_ALLOWED, "this page takes no such request")
             })

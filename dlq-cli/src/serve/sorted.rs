@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
-use retry_runtime::dead_letter::{FailureGroups as _, FirstGroups, GroupOrder, GroupsPage, GroupsRequest};
+use retry_runtime::dead_letter::{FailureGroups as _, Filter, FirstGroups, GroupOrder, GroupsPage, GroupsRequest};
 
 use super::app::App;
-use super::facts::{Cache, Facts};
+use super::cache::Cache;
+use super::facts::Counted;
 use super::failure::Failure;
 
 /// A page waits so long for groups that nobody knows yet.
@@ -29,13 +30,13 @@ type Coming = Shared<BoxFuture<'static, Result<(Arc<GroupsPage>, Instant), Failu
 struct Known {
     request: GroupsRequest,
     asked: Instant,
-    generation: u64,
+    changes: (u64, u64),
     coming: Coming,
 }
 
 impl Known {
-    fn is_good(&self, generation: u64) -> bool {
-        self.generation == generation
+    fn is_good(&self, changes: (u64, u64)) -> bool {
+        self.changes == changes
             && match self.coming.peek() {
                 Some(Ok((_, done))) => done.elapsed() < GOOD_FOR.max(done.duration_since(self.asked) * 10),
                 Some(Err(_)) => false,
@@ -50,12 +51,12 @@ pub(super) struct Sorted(Mutex<Vec<Known>>);
 
 /// A page of groups; `None`: it is being counted.
 pub(super) async fn page(app: &Arc<App>, request: GroupsRequest) -> Result<Option<GroupsPage>, Failure> {
-    if let Some(facts) = Cache::get(app).await {
-        if facts.is_counting {
-            return Ok(None);
-        }
-        if let Some(page) = among(&facts, &request) {
-            return Ok(Some(page));
+    if request.filter == Filter::owed() {
+        // The first page of many is among what the first screen knows.
+        let Some(known) = Cache::<Counted>::get(app).await else { return Ok(None) };
+        let page = among(&known.numbers, &request).filter(|_| Cache::may_be_shown(app, &known));
+        if page.is_some() {
+            return Ok(page);
         }
     }
     match tokio::time::timeout(PATIENCE, count(app, request)).await {
@@ -65,7 +66,7 @@ pub(super) async fn page(app: &Arc<App>, request: GroupsRequest) -> Result<Optio
 }
 
 /// The page, where the first screen knows all of it.
-fn among(facts: &Facts, request: &GroupsRequest) -> Option<GroupsPage> {
+fn among(facts: &Counted, request: &GroupsRequest) -> Option<GroupsPage> {
     let known = &facts.groups;
     let are_all = known.next.is_none() && facts.failed.is_empty();
     // Those with most letters say nothing about those that are newest, unless they are all there are.
@@ -89,8 +90,8 @@ fn among(facts: &Facts, request: &GroupsRequest) -> Option<GroupsPage> {
 /// Counts, unless somebody is at it. It goes on when whoever asked has gone.
 fn count(app: &Arc<App>, request: GroupsRequest) -> Coming {
     let mut known = app.sorted.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let generation = app.facts.generation();
-    known.retain(|known| known.is_good(generation));
+    let changes = app.facts.changes();
+    known.retain(|known| known.is_good(changes));
     if let Some(known) = known.iter().find(|known| known.request == request) {
         return known.coming.clone();
     }
@@ -103,7 +104,7 @@ fn count(app: &Arc<App>, request: GroupsRequest) -> Coming {
     if known.len() >= MOST {
         known.remove(0);
     }
-    known.push(Known { request, asked: Instant::now(), generation, coming: coming.clone() });
+    known.push(Known { request, asked: Instant::now(), changes, coming: coming.clone() });
     tokio::spawn(coming.clone().map(drop));
     coming
 }

@@ -49,6 +49,22 @@ pub(super) fn days(values: &[u64], above: Option<u64>, said: &str) -> String {
     out
 }
 
+/// How far something is: what went well, what failed, and the rest.
+pub(super) fn progress(good: u64, bad: u64, all: u64, said: &str) -> String {
+    let wide = |n: u64| match scaled(n.min(all), all, 1_000) {
+        // One failure is seen beside a million.
+        0 if n > 0 => 4,
+        wide => wide,
+    };
+    let bad = wide(bad);
+    let good = wide(good).min(1_000 - bad.min(1_000));
+    format!(
+        "<svg class=\"progress\" viewBox=\"0 0 1000 16\" role=\"img\" preserveAspectRatio=\"none\" aria-label=\"{said}\">\
+         <title>{said}</title><rect class=\"rest\" width=\"1000\" height=\"16\"/><rect class=\"some\" width=\"{good}\" \
+         height=\"16\"/><rect class=\"bad\" x=\"{good}\" width=\"{bad}\" height=\"16\"/></svg>"
+    )
+}
+
 fn scaled(value: u64, most: u64, height: u64) -> u64 {
     u64::try_from(u128::from(value) * u128::from(height) / u128::from(most.max(1))).unwrap_or(height)
 }
@@ -62,6 +78,14 @@ mod tests {
         let drawn = sparkline(&[0, 1, u64::MAX], "parkings");
         assert!(drawn.contains("height=\"2\"") && drawn.contains("y=\"0\" width=\"4\" height=\"24\""), "{drawn}");
         assert!(sparkline(&[], "").ends_with("</svg>"));
+    }
+
+    #[test]
+    fn one_failure_of_many_is_seen_in_the_bar() {
+        let drawn = progress(999_999, 1, 1_000_000, "replay");
+        assert!(drawn.contains("class=\"bad\" x=\"996\" width=\"4\""), "{drawn}");
+        assert!(progress(0, 0, 0, "").contains("class=\"some\" width=\"0\""));
+        assert!(progress(14, 14, 28, "").contains("class=\"some\" width=\"500\""));
     }
 
     #[test]

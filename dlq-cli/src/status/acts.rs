@@ -2,10 +2,9 @@
 
 use std::time::SystemTime;
 
-use retry_runtime::dead_letter::{EventQuery, EventRecord};
+use retry_runtime::dead_letter::{DeadLetterStore, EventQuery, EventRecord};
 use retry_runtime::error::StoreError;
 
-use crate::stores::Store;
 use crate::text;
 
 /// How many events are looked at: a busy store writes many that no person made.
@@ -27,7 +26,7 @@ impl Acts {
     ///
     /// # Errors
     /// [`StoreError`] where it cannot be read.
-    pub async fn since(store: &Store, since: SystemTime) -> Result<Self, StoreError> {
+    pub async fn since<S: DeadLetterStore + ?Sized>(store: &S, since: SystemTime) -> Result<Self, StoreError> {
         let mut acts = Self { events: Vec::new(), back_to: since };
         let (mut after, mut looked_at) = (None, 0);
         loop {

@@ -5,8 +5,8 @@ mod acts;
 use std::time::{Duration, SystemTime};
 
 use retry_runtime::dead_letter::{
-    ArrivalKey, Arrivals, Bucket, Checkup, EventRecord, FileRole, Filter, Finding, GroupOrder, GroupsRequest,
-    LetterRow, LetterState, Operation, OperationStatus, Order, PageRequest, StoreFacts, Summary, Trend,
+    ArrivalKey, Arrivals, Bucket, Checkup, EventRecord, FailureGroups, FileRole, Filter, Finding, GroupOrder,
+    GroupsRequest, LetterRow, LetterState, Operation, OperationStatus, Order, PageRequest, StoreFacts, Summary, Trend,
 };
 use retry_runtime::error::StoreError;
 
@@ -167,11 +167,11 @@ impl Status {
             store: store.shown().to_owned(),
             longest_unseen,
             arrivals: ArrivalFacts::of(store, now, newest).await?,
-            new_groups: new_groups(store, now).await?,
+            new_groups: new_groups(&**store, now).await?,
             under_way,
             operations: open_operations(store).await?,
             discard,
-            acts: Acts::since(store, now.checked_sub(HOUR).unwrap_or(SystemTime::UNIX_EPOCH)).await?,
+            acts: Acts::since(&**store, now.checked_sub(HOUR).unwrap_or(SystemTime::UNIX_EPOCH)).await?,
             lost: lost(store).await?,
             health: health(store).await,
             facts,
@@ -232,7 +232,11 @@ async fn open_operations(store: &Store) -> Result<Vec<Operation>, StoreError> {
     Ok(open)
 }
 
-async fn new_groups(store: &Store, now: SystemTime) -> Result<Vec<NewGroup>, StoreError> {
+/// Failure groups that first appeared within the last 24 hours, at most [`TOLD`], the newest failure first.
+pub(crate) async fn new_groups<S: FailureGroups + ?Sized>(
+    store: &S,
+    now: SystemTime,
+) -> Result<Vec<NewGroup>, StoreError> {
     let since = now.checked_sub(DAY).unwrap_or(SystemTime::UNIX_EPOCH);
     let mut filter = Filter::owed();
     // What is new was also seen since then.

@@ -58,8 +58,8 @@ async fn a_replay_is_planned_started_waits_for_a_worker_and_is_done() {
     assert_eq!((op.counts.total(), op.options.rate, op.options.concurrency), (28, Some(500.0), 4));
     assert_eq!(op.actor, Actor::new("ann", "the quota was raised"));
     let page = client.page(started.header("location")).await;
-    page.says("waiting for a worker").says("Stop here").says("Cancel the rest").says("28 pending");
-    client.page("/").await.says("Operations under way").says("waiting for a worker");
+    page.says("waits for a worker").says(">Pause</button>").says("Cancel the rest").says("28 pending");
+    client.page("/").await.says("Operations under way").says("waits for a worker");
 
     // The application's worker.
     let runner = OperationRunner::new(Arc::clone(&store)).on("fetch", |job| async move {
@@ -67,8 +67,8 @@ async fn a_replay_is_planned_started_waits_for_a_worker_and_is_done() {
     });
     runner.run(op.id.clone()).await.unwrap();
     let page = client.page(&format!("/operations/{}", op.id)).await;
-    page.says("27 recovered").says("1 still failing").says("value=\"28\"").says("done");
-    page.lacks("Stop here");
+    page.says("27 recovered").says("1 still failing").says("28 of 28 ended, 1 failed").says("done, 1 still failing");
+    page.lacks(">Pause</button>");
     client
         .page(&format!("/operations/{}?outcome=still_failing", op.id))
         .await
@@ -97,11 +97,15 @@ async fn an_operation_is_stopped_goes_on_and_is_cancelled() {
     assert!(op.options.canary);
     let at = format!("/operations/{}", op.id);
     client.post(&format!("{at}/pause"), &[]).await.is(303);
-    client.page(&at).await.says("paused by hand").says("Go on").lacks("Stop here");
+    client.page(&at).await.says("paused by hand").says(">Resume</button>").lacks(">Pause</button>");
     client.post(&format!("{at}/pause"), &[]).await.is(409);
     client.post(&format!("{at}/resume"), &[]).await.is(303);
     client.post(&format!("{at}/cancel"), &[]).await.is(303);
-    client.page(&format!("{at}?said=cancel")).await.says("Cancelled. What was done stays done.").lacks("Go on");
+    client
+        .page(&format!("{at}?said=cancel"))
+        .await
+        .says("Cancelled. What was done stays done.")
+        .lacks(">Resume</button>");
     client.post(&format!("{at}/explode"), &[]).await.is(404);
     client.post("/operations/none/pause", &[]).await.is(400);
 }
@@ -116,7 +120,7 @@ async fn the_dashboard_replays_by_its_own_means() {
         Box::pin(async move { runner.run(id).await })
     });
     let mut client = client(&store, dashboard(&store).allow_actions(true).means(means)).await;
-    client.page("/").await.says("Replay 20 by `redo-page`");
+    client.page("/").await.says("Replay 20 by “redo-page”");
     let plan = client.page("/operations/new?verb=replay&q=kind%3Afetch").await;
     let started = confirm(&mut client, &plan, &[]).await;
     let op = operation(&store, &started).await;

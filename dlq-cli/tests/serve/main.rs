@@ -6,5 +6,7 @@ mod client;
 mod doors;
 mod fields;
 mod hostile;
+mod night;
 mod pages;
 mod slow;
+mod ways;

@@ -97,18 +97,35 @@
     const counts = rows.map((row) => Number(row.cells[1].dataset.value));
     const above = figure.dataset.above === "" ? null : Number(figure.dataset.above);
     const data = [days, counts];
-    const series = [{ value: "{YYYY}-{MM}-{DD}" }, { label: "count", stroke: css("--bar"), fill: css("--bar") + "44", width: 2, points: { show: true } }];
+    // As the server writes numbers and days.
+    const number = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+    const day = (at) => new Date(at * 1e3).toISOString().slice(0, 10);
+    const said = (_, n) => (n === null || n === undefined ? "–" : number(n));
+    const series = [
+      { label: "day", value: (_, at) => (at === null || at === undefined ? "–" : day(at)) },
+      { label: "count", value: said, stroke: css("--bar"), fill: css("--bar") + "44", width: 2, points: { show: true } },
+    ];
     if (above !== null) {
       data.push(days.map(() => above));
-      series.push({ label: "degraded above", stroke: css("--bad"), dash: [6, 4], width: 1.5, points: { show: false } });
+      series.push({ label: "degraded above", value: said, stroke: css("--bad"), dash: [6, 4], width: 1.5, points: { show: false } });
     }
     const axis = { stroke: css("--muted"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line") } };
+    // Whole days and whole letters: nothing between them is a tick.
+    const perDay = 86400;
+    const x = { ...axis, space: 100, incrs: [1, 2, 5, 7, 14].map((n) => n * perDay), values: (_, ticks) => ticks.map(day) };
+    const whole = [...Array(16).keys()].flatMap((power) => [1, 2, 5].map((n) => n * 10 ** power));
+    const widest = number(Math.max(...counts, above ?? 0) * 2).length;
+    const y = { ...axis, size: Math.max(24 + 8 * widest, 64), incrs: whole, values: (_, ticks) => ticks.map(number) };
     const options = {
       width: Math.max(figure.clientWidth, 200), height: 200, series, tzDate: (at) => uPlot.tzDate(new Date(at * 1e3), "Etc/UTC"),
-      axes: [axis, { ...axis, size: 70 }], scales: { y: { range: (_, least, most) => [0, Math.max(most * 1.05, 1)] } },
+      axes: [x, y], scales: { y: { range: (_, least, most) => [0, Math.max(most * 1.05, 1)] } },
+      hooks: { setCursor: [(plot) => { if (plot.cursor.idx === null) newest(plot); }] },
     };
+    // Where nothing is pointed at, the legend tells the last day.
+    const newest = (plot) => plot.setLegend({ idx: days.length - 1 }, false);
     figure.replaceChildren();
     const plot = new uPlot(options, data, figure);
+    newest(plot);
     addEventListener("resize", () => plot.setSize({ width: Math.max(figure.clientWidth, 200), height: 200 }));
   };
   if (typeof uPlot !== "undefined") document.querySelectorAll("figure[data-plot]").forEach(draw);

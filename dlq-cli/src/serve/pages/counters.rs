@@ -1,6 +1,6 @@
 //! Daily counters, drawn, with the line above which a day is degraded.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use askama::Template;
@@ -9,6 +9,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::Response;
 use retry_runtime::counters::{DailyCounters as _, Thresholds as _};
+use retry_runtime::dead_letter::{ArrivalKey, Arrivals, Bucket};
 
 use super::super::app::{App, Visitor};
 use super::super::failure::{Failure, html};
@@ -41,6 +42,7 @@ struct Plot {
     bad: usize,
     drawn: String,
     days: Vec<Day>,
+    can_have_limit: bool,
 }
 
 #[derive(Template)]
@@ -67,6 +69,9 @@ pub(in super::super) async fn page(
     let operations: BTreeSet<String> = known.iter().map(|(operation, _)| operation.clone()).take(500).collect();
     let wanted: Vec<_> = known.into_iter().filter(|(operation, _)| here.is_empty() || *operation == here).collect();
     let mut plots = Vec::new();
+    if here.is_empty() {
+        plots.extend(parkings(&app, today).await?);
+    }
     for (operation, counter) in wanted.iter().take(PLOTS) {
         let days = app.store.recent(operation.clone(), counter.clone(), 30).await?;
         let limit = thresholds.iter().find(|set| set.operation == *operation && set.counter == *counter);
@@ -85,11 +90,8 @@ pub(in super::super) async fn page(
             bad: values.iter().filter(|n| is_bad(**n)).count(),
             drawn: svg::days(&values, above, &format!("{total} in 30 days; the numbers are in the table")),
             total,
-            days: days
-                .iter()
-                .rev()
-                .map(|(day, n)| Day { name: day.to_string(), value: *n, said: shown::number(*n), bad: is_bad(*n) })
-                .collect(),
+            days: days.iter().rev().map(|(day, n)| of_day(*day, *n, is_bad(*n))).collect(),
+            can_have_limit: true,
         });
     }
     let chrome = Chrome::new(&app, &visitor, "Counters", "Daily counters").said(asked.get("said"));
@@ -101,6 +103,42 @@ pub(in super::super) async fn page(
         here,
         plots,
         more: if left_out > 0 { format!("{left_out} more counters: choose an operation.") } else { String::new() },
+    }))
+}
+
+fn of_day(day: retry_runtime::counters::Day, n: u64, bad: bool) -> Day {
+    Day { name: day.to_string(), value: n, said: shown::number(n), bad }
+}
+
+/// Parkings per day, which every store counts; none where there were none.
+async fn parkings(app: &App, today: retry_runtime::counters::Day) -> Result<Option<Plot>, Failure> {
+    let first = today.plus(-29);
+    let mut of_day: BTreeMap<_, u64> = first.through(today).map(|day| (day, 0)).collect();
+    let question = Arrivals::new(ArrivalKey::All, first.start(), today.start(), Bucket::Day);
+    for series in app.patient.arrivals(question).await? {
+        for (at, n) in series.counts {
+            *of_day.entry(retry_runtime::counters::Day::of(at)).or_default() += n;
+        }
+    }
+    let values: Vec<u64> = of_day.values().copied().collect();
+    let total = values.iter().fold(0, |sum: u64, n| sum.saturating_add(*n));
+    if total == 0 {
+        return Ok(None);
+    }
+    let total = shown::number(total);
+    Ok(Some(Plot {
+        operation: "dead letters".to_owned(),
+        counter: "parkings".to_owned(),
+        operation_raw: String::new(),
+        counter_raw: String::new(),
+        has_limit: false,
+        limit_said: String::new(),
+        above: String::new(),
+        bad: 0,
+        drawn: svg::days(&values, None, &format!("{total} in 30 days; the numbers are in the table")),
+        total,
+        days: of_day.iter().rev().map(|(day, n)| self::of_day(*day, *n, false)).collect(),
+        can_have_limit: false,
     }))
 }
 

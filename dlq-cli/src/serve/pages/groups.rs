@@ -8,6 +8,7 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::Response;
+use retry_runtime::Disposition;
 use retry_runtime::dead_letter::{
     FailureGroup, FailureGroups as _, Filter, GroupCursor, GroupOrder, GroupsRequest, LetterState,
 };
@@ -20,7 +21,7 @@ use super::super::identity::Role;
 use super::super::params::{Asked, address};
 use super::super::sorted;
 use super::super::{guard, shown, svg};
-use super::{Chrome, When, list_of, plan_of};
+use super::{Chrome, When, filter_of, list_of, plan_of, words};
 use crate::filters;
 
 /// One group, as it is shown.
@@ -44,20 +45,32 @@ pub(super) struct Card {
     pub(super) replay_to: String,
     pub(super) discard: String,
     pub(super) discard_to: String,
+    /// It will fail again as it is: a replay is nothing to suggest.
+    pub(super) is_permanent: bool,
 }
 
-pub(super) fn card(app: &App, group: &FailureGroup, now: SystemTime) -> Card {
+/// A group of the letters that a filter means.
+pub(super) fn card(app: &App, group: &FailureGroup, within: &Filter, now: SystemTime) -> Card {
     let (counts, newest) = (&group.counts, &group.newest);
     let of = |state| counts.states.get(&state).copied().unwrap_or(0);
     let (parked, abandoned) = (of(LetterState::Parked), of(LetterState::Abandoned));
-    let q = |states: &str| format!("{states} {}", filters::word("group", &counts.fingerprint));
+    // What is counted here is what is meant.
+    let q = |states: &[LetterState]| {
+        let mut filter = within.clone();
+        filter.fingerprints = vec![counts.fingerprint.clone()];
+        filter.states.retain(|state| states.contains(state));
+        if within.states.is_empty() {
+            filter.states = states.to_vec();
+        }
+        filters::written(&filter)
+    };
     let (first, last) = (When::new(counts.first_seen, now), When::new(counts.last_seen, now));
     let today: u64 = group.trend.per_hour.iter().sum();
-    let (waits, owed) = (q("status:parked"), q("status:parked status:abandoned"));
+    let (waits, owed) = (q(&[LetterState::Parked]), q(&[LetterState::Parked, LetterState::Abandoned]));
     let button = |n: u64, said: String| if n > 0 { said } else { String::new() };
     Card {
         letters: shown::count(counts.letters(), "letter", "letters"),
-        to: list_of(app, &q("owed")),
+        to: list_of(app, &q(LetterState::ALL)),
         class: shown::line(&newest.error_class, 200),
         kind: shown::line(&newest.kind, 200),
         states: counts.states.iter().map(|(state, n)| (shown::number(*n), state.as_str())).collect(),
@@ -82,6 +95,7 @@ pub(super) fn card(app: &App, group: &FailureGroup, now: SystemTime) -> Card {
         replay_to: plan_of(app, "replay", &waits),
         discard: button(parked + abandoned, format!("Discard {}", shown::number(parked + abandoned))),
         discard_to: plan_of(app, "discard", &owed),
+        is_permanent: newest.disposition == Disposition::Permanent,
     }
 }
 
@@ -89,8 +103,15 @@ pub(super) fn card(app: &App, group: &FailureGroup, now: SystemTime) -> Card {
 #[template(path = "groups.html")]
 struct Page {
     chrome: Chrome,
+    q: String,
+    words: String,
     /// It takes longer than a page waits.
     is_counting: bool,
+    error: String,
+    /// Which letters are grouped, in words.
+    said: &'static str,
+    /// Closed ones too, or only what is owed.
+    other: (&'static str, String),
     groups: Vec<Card>,
     orders: Vec<(&'static str, String, bool)>,
     next: String,
@@ -101,29 +122,59 @@ pub(in super::super) async fn page(
     Extension(visitor): Extension<Visitor>,
     Asked(asked): Asked,
 ) -> Result<Response<Body>, Failure> {
-    let by_newest = asked.get("order") == "newest";
+    let (q, all, by_newest) = (asked.get("q"), asked.has("all"), asked.get("order") == "newest");
     let order = if by_newest { GroupOrder::NewestFirst } else { GroupOrder::MostLetters };
-    let word = if by_newest { "newest" } else { "" };
-    let after = place(asked.get("after"))?;
-    let found = sorted::page(&app, GroupsRequest::new(Filter::owed()).order(order).after(after)).await?;
-    let is_counting = found.is_none();
-    let found = found.unwrap_or_default();
-    let next = found.next.as_ref().map(|next| {
-        let place = format!("{}.{}.{}", next.letters, shown::millis(next.last_seen), next.fingerprint);
-        address(&app.path("/groups"), &[("order", word), ("after", &place)])
-    });
     let now = app.now();
-    let page = Page {
-        chrome: Chrome::new(&app, &visitor, "Groups", "Groups").said(asked.get("said")).live(),
-        is_counting,
-        groups: found.groups.iter().map(|group| card(&app, group, now)).collect(),
-        orders: vec![
-            ("most letters first", app.path("/groups"), !by_newest),
-            ("newest first", address(&app.path("/groups"), &[("order", "newest")]), by_newest),
-        ],
-        next: next.unwrap_or_default(),
+    let here = |all: bool, order: &str, after: &str| {
+        let all = if all { "1" } else { "" };
+        address(&app.path("/groups"), &[("q", q), ("all", all), ("order", order), ("after", after)])
     };
-    Ok(if is_counting { soon(&page) } else { html(&page) })
+    let word = if by_newest { "newest" } else { "" };
+    let mut page = Page {
+        chrome: Chrome::new(&app, &visitor, "Groups", "Groups").said(asked.get("said")).live(),
+        q: shown::line(q, 4_000),
+        words: words(),
+        is_counting: false,
+        error: String::new(),
+        said: if all { "All letters, closed ones too." } else { "What is owed." },
+        other: if all {
+            ("Only what is owed", here(false, word, ""))
+        } else {
+            ("All failures, closed ones too", here(true, word, ""))
+        },
+        groups: Vec::new(),
+        orders: vec![
+            ("most letters first", here(all, "", ""), !by_newest),
+            ("newest failure first", here(all, "newest", ""), by_newest),
+        ],
+        next: String::new(),
+    };
+    let mut filter = match filter_of(q, now) {
+        Ok(filter) => filter,
+        Err(why) => {
+            page.error = shown::line(&why, 600);
+            let mut response = html(&page);
+            *response.status_mut() = axum::http::StatusCode::BAD_REQUEST;
+            return Ok(response);
+        }
+    };
+    if !filter.states.is_empty() {
+        (page.said, page.other.1) = ("What the filter says.", String::new());
+    } else if !all {
+        filter.states = Filter::owed().states;
+    }
+    let after = place(asked.get("after"))?;
+    let found = sorted::page(&app, GroupsRequest::new(filter.clone()).order(order).after(after)).await?;
+    let Some(found) = found else {
+        page.is_counting = true;
+        return Ok(soon(&page));
+    };
+    if let Some(next) = found.next {
+        page.next =
+            here(all, word, &format!("{}.{}.{}", next.letters, shown::millis(next.last_seen), next.fingerprint));
+    }
+    page.groups = found.groups.iter().map(|group| card(&app, group, &filter, now)).collect();
+    Ok(html(&page))
 }
 
 fn place(text: &str) -> Result<Option<GroupCursor>, Failure> {

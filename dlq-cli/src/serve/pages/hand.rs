@@ -43,7 +43,7 @@ pub(in super::super) async fn act(
 ) -> Result<Response<Body>, Failure> {
     let role = if verb == "release" { Role::Admin } else { Role::Operator };
     if !matches!(verb.as_str(), "discard" | "restore" | "resolve" | "release" | "edit") {
-        return Err(Failure::missing("such page"));
+        return Err(Failure::no_page());
     }
     may(&app, &visitor, role, &id, &verb).await?;
     if verb == "edit" {

@@ -1,5 +1,6 @@
 //! One letter: what happened to it, why it failed, and what can be done.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -23,6 +24,9 @@ use crate::filters;
 
 /// Attempts shown on the page: the first, and the last ones.
 const ATTEMPTS: usize = 60;
+
+/// What the audit calls a look at a payload.
+const SHOWN: &str = "payload shown";
 
 struct Attempt {
     of: String,
@@ -154,7 +158,7 @@ async fn show(
         error_type: shown::line(&row.error_type, 300),
         message: shown::text(&row.error_message, 4_000),
         facts: facts(row, now),
-        timeline: rows(&events, now),
+        timeline: merged(rows(&events, &BTreeMap::new(), now)),
         attempts,
         attempts_said,
         has_payload,
@@ -173,6 +177,28 @@ async fn show(
         may_restore: row.state.is_closed(),
         may_release: row.state == LetterState::Replaying,
     }))
+}
+
+/// Looks at the payload, one after the other by the same person, are one line: an edit makes several.
+fn merged(events: Vec<Event>) -> Vec<Event> {
+    let mut out: Vec<Event> = Vec::new();
+    let mut times = 1;
+    for event in events {
+        match out.last_mut() {
+            Some(last) if event.what == SHOWN && last.what.starts_with(SHOWN) && last.who == event.who => {
+                times += 1;
+                last.what = format!("{SHOWN} {times} times");
+                if !last.why.contains(&event.why) {
+                    last.why = format!("{}; {}", last.why, event.why);
+                }
+            }
+            _ => {
+                times = 1;
+                out.push(event);
+            }
+        }
+    }
+    out
 }
 
 /// What is so, in a sentence.
@@ -309,7 +335,7 @@ fn attempt(entry: &HistoryEntry, now: SystemTime, gap: String) -> Attempt {
         took: shown::exact(entry.took),
         class: shown::line(&format!("{}{code}", entry.class.as_deref().unwrap_or_default()), 200),
         message: shown::text(&entry.message, 3_000),
-        wait: entry.wait.map(|wait| format!("then waited {}", shown::exact(wait))).unwrap_or_default(),
+        wait: entry.wait.map(|wait| format!("{} planned until the next", shown::exact(wait))).unwrap_or_default(),
         late: entry.late,
         gap,
     }

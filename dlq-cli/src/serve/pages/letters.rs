@@ -9,7 +9,8 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::Response;
 use retry_runtime::dead_letter::{
-    Cursor, DeadLetterStore as _, Filter, LetterRow, OperationRequest, Order, PageRequest, Verb,
+    Cursor, DeadLetterStore as _, Filter, LetterRow, LetterState, OperationRequest, Order, Overview as _, PageRequest,
+    Verb,
 };
 
 use super::super::app::{App, Visitor};
@@ -48,6 +49,10 @@ struct Page {
     q: String,
     words: String,
     error: String,
+    /// Which letters these are, in words, and the way to the others.
+    said: String,
+    other: (&'static str, String),
+    all: bool,
     shown: String,
     oldest: bool,
     order_to: String,
@@ -62,16 +67,23 @@ pub(in super::super) async fn page(
     Extension(visitor): Extension<Visitor>,
     Asked(asked): Asked,
 ) -> Result<Response<Body>, Failure> {
-    let (q, oldest, now) = (asked.get("q"), asked.get("order") == "oldest", app.now());
+    let (q, all, oldest, now) = (asked.get("q"), asked.has("all"), asked.get("order") == "oldest", app.now());
     let order = if oldest { Order::LongestUnseenFirst } else { Order::NewestFirst };
     let chrome = Chrome::new(&app, &visitor, "Letters", "Letters").said(asked.get("said")).live();
-    let here =
-        |order: &str, after: &str| address(&app.path("/letters"), &[("q", q), ("order", order), ("after", after)]);
+    let at = |all: bool, order: &str, after: &str| {
+        let all = if all { "1" } else { "" };
+        address(&app.path("/letters"), &[("q", q), ("all", all), ("order", order), ("after", after)])
+    };
+    let here = |order: &str, after: &str| at(all, order, after);
+    let word = if oldest { "oldest" } else { "" };
     let mut page = Page {
         chrome,
         q: shown::line(q, 4_000),
         words: words(),
         error: String::new(),
+        said: String::new(),
+        other: ("", String::new()),
+        all,
         shown: String::new(),
         oldest,
         order_to: here(if oldest { "" } else { "oldest" }, ""),
@@ -90,8 +102,19 @@ pub(in super::super) async fn page(
         }
     };
     let after = place(asked.get("after"))?;
-    let (filter, found) = find(&app, filter, PageRequest::first(order, LIMIT).after(after).looking_at(LOOK_AT)).await?;
-    let word = if oldest { "oldest" } else { "" };
+    let request = PageRequest::first(order, LIMIT).after(after).looking_at(LOOK_AT);
+    let (mut filter, said) = begins(&app, filter).await?;
+    page.said = said;
+    if all {
+        page.said = "All letters, closed ones too.".into();
+        page.other = ("Only what is owed", at(false, word, ""));
+    } else if filter.states.is_empty() && filter.ids.is_empty() {
+        // As the command: nobody who was just woken asks for what is done.
+        filter.states = Filter::owed().states;
+        page.said = "What is owed.".into();
+        page.other = ("All letters, closed ones too", at(true, word, ""));
+    }
+    let found = app.store.list(filter.clone(), request).await?;
     if let Some(next) = found.next {
         page.next = here(word, &format!("{}.{}", shown::millis(next.last_seen), next.seq));
     }
@@ -118,23 +141,35 @@ pub(in super::super) async fn page(
     Ok(html(&page))
 }
 
-/// The page. A word that is no job is perhaps the id of a letter.
-async fn find(
-    app: &App,
-    filter: Filter,
-    request: PageRequest,
-) -> Result<(Filter, retry_runtime::dead_letter::Page), Failure> {
-    let found = app.store.list(filter.clone(), request.clone()).await?;
+/// A word that is no job is perhaps a letter's id, or the beginning of some. As the command's `--id`: in any state.
+async fn begins(app: &App, mut filter: Filter) -> Result<(Filter, String), Failure> {
     let mut only_job = Filter::all();
     only_job.job_ids.clone_from(&filter.job_ids);
-    if found.rows.is_empty() && filter.job_ids.len() == 1 && filter == only_job {
-        let id = filter.job_ids.first().cloned().unwrap_or_default();
-        let by_id = app.store.list(Filter::id(id.clone()), request).await?;
-        if !by_id.rows.is_empty() {
-            return Ok((Filter::id(id), by_id));
-        }
+    let [word] = filter.job_ids.as_slice() else { return Ok((filter, String::new())) };
+    if filter != only_job {
+        return Ok((filter, String::new()));
     }
-    Ok((filter, found))
+    let found = app.store.find(word.clone(), LIMIT + 1).await?;
+    if found.iter().any(|row| row.job_id == *word) {
+        let said = format!("Letters of the job {}, in any state.", shown::line(word, 200));
+        filter.states = LetterState::ALL.to_vec();
+        return Ok((filter, said));
+    }
+    let more = found.len() > LIMIT as usize;
+    let ids: Vec<_> = found.into_iter().take(LIMIT as usize).map(|row| row.letter_id).collect();
+    if ids.is_empty() {
+        let said = format!(
+            "No job and no letter begins with {}: a class is written as class:timeout.",
+            shown::line(word, 200)
+        );
+        filter.states = LetterState::ALL.to_vec();
+        return Ok((filter, said));
+    }
+    let first = if more { format!("The first {LIMIT} letters") } else { "Letters".to_owned() };
+    let said = format!("{first} whose job or id begins with {}, in any state.", shown::line(word, 200));
+    let mut of_ids = Filter::all();
+    of_ids.ids = ids;
+    Ok((of_ids, said))
 }
 
 /// How many match, where that is known at once.

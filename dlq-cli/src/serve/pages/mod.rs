@@ -9,13 +9,15 @@ pub(super) mod ledger;
 pub(super) mod letter;
 pub(super) mod letters;
 pub(super) mod login;
+pub(super) mod night;
 pub(super) mod operations;
 pub(super) mod overview;
 pub(super) mod plan;
 
+use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use retry_runtime::dead_letter::Filter;
+use retry_runtime::dead_letter::{DeadLetterStore as _, Filter, Order, PageRequest};
 
 use super::app::{App, Visitor};
 use super::identity::Role;
@@ -59,8 +61,13 @@ const SAID: &[(&str, &str)] = &[
     ("edited", "The new payload is kept as a revision; the old ones stay."),
     ("same", "The payload is the same, byte for byte: nothing was changed."),
     ("noted", "Noted."),
+    (
+        "none-selected",
+        "No letter was selected, and nothing was done: tick some, or use the buttons above for all of them.",
+    ),
+    ("run", "Begun here."),
     ("pause", "Paused."),
-    ("resume", "Resumed: it waits for a runner."),
+    ("resume", "Resumed."),
     ("cancel", "Cancelled. What was done stays done."),
     ("reset", "The key is open again, without attempts."),
     ("threshold", "The threshold is set."),
@@ -145,4 +152,25 @@ pub(super) fn list_of(app: &App, q: &str) -> String {
 /// The address of the plan of a verb over a written filter.
 pub(super) fn plan_of(app: &App, verb: &str, q: &str) -> String {
     params::address(&app.path("/operations/new"), &[("verb", verb), ("q", q)])
+}
+
+/// What jobs these letters are of, by their ids: people know jobs. A letter that cannot be read has none.
+pub(super) async fn jobs(app: &App, ids: impl Iterator<Item = &String>) -> BTreeMap<String, String> {
+    let mut filter = Filter::all();
+    filter.ids = ids.cloned().collect();
+    filter.ids.sort();
+    filter.ids.dedup();
+    filter.ids.truncate(filters::MOST_VALUES);
+    if filter.ids.is_empty() {
+        return BTreeMap::new();
+    }
+    let most = u32::try_from(filters::MOST_VALUES).unwrap_or(u32::MAX);
+    let found = app.store.list(filter, PageRequest::first(Order::NewestFirst, most)).await;
+    let rows = found.map(|page| page.rows).unwrap_or_default();
+    rows.into_iter().map(|row| (row.letter_id, shown::line(&row.job_id, 120))).collect()
+}
+
+/// An id as a part of a path.
+pub(super) fn segment(id: &str) -> String {
+    form_urlencoded::byte_serialize(id.as_bytes()).collect::<String>().replace('+', "%20")
 }

@@ -7,7 +7,7 @@ use askama::Template;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::Response;
+use axum::http::{Response, StatusCode};
 use retry_runtime::dead_letter::{
     BulkOperations as _, DeadLetterStore as _, EventQuery, ItemOutcome, Operation, OperationStatus, Steer, Verb,
 };
@@ -17,9 +17,9 @@ use super::super::failure::{Failure, html};
 use super::super::guard::{self, redirect};
 use super::super::identity::Role;
 use super::super::params::{Asked, address};
-use super::super::shown;
+use super::super::{shown, svg};
 use super::audit::{Row as Event, rows};
-use super::{Chrome, actions};
+use super::{Chrome, actions, jobs};
 use crate::filters;
 
 /// One operation, as it is shown.
@@ -29,8 +29,7 @@ pub(super) struct Card {
     pub(super) total: String,
     pub(super) status: &'static str,
     pub(super) said: String,
-    pub(super) done: u64,
-    pub(super) max: u64,
+    pub(super) bar: String,
     pub(super) counts: String,
     pub(super) note: String,
     pub(super) scope: String,
@@ -38,39 +37,62 @@ pub(super) struct Card {
     pub(super) age: String,
     pub(super) runner: String,
     pub(super) steers: Vec<(&'static str, &'static str, &'static str)>,
+    pub(super) waits: bool,
+    pub(super) can_run: bool,
+    /// With its name, and a link to its page.
+    pub(super) is_titled: bool,
 }
 
 pub(super) fn card(app: &App, op: &Operation, now: SystemTime) -> Card {
     let total = op.counts.total();
     let open = op.counts.pending() + op.counts.running() + op.counts.waiting();
+    let of = |is: fn(ItemOutcome) -> bool| op.counts.iter().filter(|(of, _)| is(*of)).map(|(_, n)| n).sum::<u64>();
+    let failed = of(ItemOutcome::is_failure);
     let waits = waits_for_worker(app, op);
-    let said = match op.status {
-        OperationStatus::Pending if waits => "waiting for a worker".to_owned(),
-        OperationStatus::Running if op.lease_until.is_some_and(|end| end < now) => {
-            "its runner is gone: the next one takes it".to_owned()
-        }
+    let is_left = op.status == OperationStatus::Running && op.lease_until.is_some_and(|end| end < now);
+    let mut said = match op.status {
+        _ if waits => "waits for a worker".to_owned(),
+        OperationStatus::Pending => "waits to be run".to_owned(),
+        OperationStatus::Running if is_left => "its runner is gone: the next one takes it".to_owned(),
         status => status.to_string(),
     };
+    if op.status.is_over() && failed > 0 {
+        // What an operator has to look at is no detail.
+        let bad = op.counts.iter().filter(|(of, _)| of.is_failure());
+        let bad: Vec<_> =
+            bad.map(|(of, n)| format!("{} {}", shown::number(n), of.as_str().replace('_', " "))).collect();
+        said = format!("{said}, {}", bad.join(", "));
+    }
     let mut steers = Vec::new();
+    if (op.status == OperationStatus::Pending || is_left) && can_run(app, op) {
+        steers.push(("run", "Run it here", "do"));
+    }
     if matches!(op.status, OperationStatus::Pending | OperationStatus::Running) {
-        steers.push(("pause", "Stop here", ""));
+        steers.push(("pause", "Pause", ""));
     }
     if matches!(op.status, OperationStatus::Paused | OperationStatus::Failed) {
-        steers.push(("resume", "Go on", "do"));
+        steers.push(("resume", "Resume", "do"));
     }
     if !op.status.is_over() {
         steers.push(("cancel", "Cancel the rest", "undo"));
     }
     let written = filters::written(&op.filter);
     let reason = if op.actor.reason.is_empty() { String::new() } else { format!(": {}", op.actor.reason) };
+    let done = total - open;
+    let of_all = format!(
+        "{}: {} of {} ended, {} failed",
+        op.verb,
+        shown::number(done),
+        shown::number(total),
+        shown::number(failed)
+    );
     Card {
         id: op.id.clone(),
         verb: op.verb.as_str(),
         total: shown::count(total, "letter", "letters"),
-        status: op.status.as_str(),
+        status: if failed > 0 && op.status == OperationStatus::Done { "failed" } else { op.status.as_str() },
         said,
-        done: total - open,
-        max: total.max(1),
+        bar: svg::progress(done.saturating_sub(failed), failed, total, &of_all),
         counts: op.counts.to_string(),
         note: op.note.as_ref().map(|note| shown::line(note, 600)).unwrap_or_default(),
         scope: if written.is_empty() { "all letters".to_owned() } else { shown::line(&written, 300) },
@@ -78,12 +100,20 @@ pub(super) fn card(app: &App, op: &Operation, now: SystemTime) -> Card {
         age: shown::ago(op.created_at, now),
         runner: op.runner.as_ref().map(|runner| shown::line(runner, 200)).unwrap_or_default(),
         steers,
+        waits,
+        can_run: can_run(app, op),
+        is_titled: true,
     }
 }
 
-/// Nobody here runs it.
-fn waits_for_worker(app: &App, op: &Operation) -> bool {
-    op.status == OperationStatus::Pending && op.verb == Verb::Replay && !app.means.are_own()
+/// Nobody is at it.
+pub(super) fn waits_for_worker(_: &App, op: &Operation) -> bool {
+    op.status == OperationStatus::Pending && op.verb == Verb::Replay
+}
+
+/// This process has the means to.
+fn can_run(app: &App, op: &Operation) -> bool {
+    op.verb != Verb::Replay || app.means.are_own()
 }
 
 #[derive(Template)]
@@ -117,6 +147,7 @@ pub(in super::super) async fn list(
 
 struct Item {
     letter: String,
+    job: String,
     outcome: String,
     detail: String,
     ago: String,
@@ -127,7 +158,6 @@ struct Item {
 struct One {
     chrome: Chrome,
     op: Card,
-    waits: bool,
     outcomes: Vec<(String, String, bool)>,
     items: Vec<Item>,
     next: String,
@@ -155,24 +185,57 @@ pub(in super::super) async fn one(
         let said = format!("{} {}", shown::number(n), of.as_str().replace('_', " "));
         (said, address(&here, &[("outcome", of.as_str())]), outcome == Some(of))
     }));
+    let of_letters = found.items.iter().filter_map(|item| item.letter_id.as_ref());
+    let jobs = jobs(&app, of_letters.chain(events.iter().filter_map(|event| event.letter_id.as_ref()))).await;
     let items = found.items.iter().map(|item| Item {
+        job: item.letter_id.as_ref().map(|id| jobs.get(id).unwrap_or(id).clone()).unwrap_or_default(),
         letter: item.letter_id.clone().unwrap_or_default(),
         outcome: item.outcome.as_str().replace('_', " "),
         detail: item.detail.as_ref().map(|detail| shown::line(detail, 300)).unwrap_or_default(),
         ago: item.at.map(|at| shown::ago(at, now)).unwrap_or_default(),
     });
     let next = found.next.map(|next| address(&here, &[("outcome", word), ("after", &next.to_string())]));
+    // That it was started is no news once it is over.
+    let said = if op.status.is_over() && asked.get("said") != "cancel" { "" } else { asked.get("said") };
+    let mut events = rows(&events, &jobs, now);
+    for event in &mut events {
+        // This page is it.
+        event.operation.clear();
+    }
     Ok(html(&One {
-        chrome: Chrome::new(&app, &visitor, "Operations", format!("{} {}", op.verb, op.status))
-            .said(asked.get("said"))
-            .live(),
-        waits: waits_for_worker(&app, &op),
-        op: card(&app, &op, now),
+        chrome: Chrome::new(&app, &visitor, "Operations", format!("{} {}", op.verb, op.status)).said(said).live(),
+        op: Card { is_titled: false, ..card(&app, &op, now) },
         outcomes,
         items: items.collect(),
         next: next.unwrap_or_default(),
-        events: rows(&events, now),
+        events,
     }))
+}
+
+/// Runs an operation that nobody is at: one that the command left to others, or whose runner is gone.
+pub(in super::super) async fn run_here(
+    State(app): State<Arc<App>>,
+    Extension(visitor): Extension<Visitor>,
+    Path(id): Path<String>,
+) -> Result<Response<Body>, Failure> {
+    guard::require(&app, &visitor, Role::Operator, None, &format!("run operation {id}")).await?;
+    let op = app.store.operation(id.clone()).await?.ok_or_else(|| Failure::missing("such operation"))?;
+    if !can_run(&app, &op) {
+        return Err(Failure::bad(format!(
+            "this dashboard has no means to: `dlq replay --resume {id} --exec COMMAND` has, and so has `dlq serve` with --exec or --http"
+        )));
+    }
+    let is_left = op.status == OperationStatus::Running && op.lease_until.is_some_and(|end| end < app.now());
+    if op.status != OperationStatus::Pending && !is_left {
+        return Err(Failure::new(
+            StatusCode::CONFLICT,
+            format!("it is {}: only one that nobody runs can be run here", op.status),
+        ));
+    }
+    actions::run(&app, &op);
+    app.facts.stale();
+    app.live.changed();
+    Ok(redirect(&address(&app.path(&format!("/operations/{id}")), &[("said", "run")])))
 }
 
 /// Pauses, resumes or cancels.
@@ -185,7 +248,7 @@ pub(in super::super) async fn steer(
         "pause" => Steer::Pause,
         "resume" => Steer::Resume,
         "cancel" => Steer::Cancel,
-        _ => return Err(Failure::missing("such page")),
+        _ => return Err(Failure::no_page()),
     };
     guard::require(&app, &visitor, Role::Operator, None, &format!("{} operation {id}", steer.as_str())).await?;
     let op = app.store.steer(id.clone(), steer, visitor.actor("")).await?;

@@ -7,14 +7,16 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::Response;
+use retry_runtime::dead_letter::Filter;
 
 use super::super::app::{App, Visitor};
-use super::super::facts::{AGES, Cache, Facts};
+use super::super::cache::Cache;
+use super::super::facts::{AGES, Facts};
 use super::super::failure::{Failure, html, soon};
 use super::super::params::Asked;
 use super::super::shown;
-use super::audit::{Row as Event, rows};
 use super::groups::{Card, card};
+use super::night::{self, Answer};
 use super::operations::{Card as Operation, card as operation};
 use super::{Chrome, list_of};
 use crate::filters;
@@ -25,12 +27,6 @@ struct Tile {
     to: String,
     note: String,
     tone: &'static str,
-}
-
-struct Finding {
-    severity: &'static str,
-    message: String,
-    advice: String,
 }
 
 struct Line {
@@ -54,18 +50,16 @@ struct Page {
     as_of: String,
     /// What takes long to count is not there yet.
     is_counting: bool,
+    /// Said loudly where the numbers are not of this moment.
+    old: String,
     failed: Vec<String>,
     tiles: Vec<Tile>,
+    answers: Vec<Answer>,
     operations: Vec<Operation>,
     groups: Vec<Card>,
     more_groups: bool,
     ages: Vec<&'static str>,
     matrix: Vec<Line>,
-    findings: Vec<Finding>,
-    degraded: Vec<String>,
-    events: Vec<Event>,
-    replayers: Vec<String>,
-    whole: Vec<(&'static str, String)>,
 }
 
 /// Groups on the first page.
@@ -79,15 +73,12 @@ pub(in super::super) async fn page(
     Extension(visitor): Extension<Visitor>,
     Asked(asked): Asked,
 ) -> Result<Response<Body>, Failure> {
-    let facts = Cache::get(&app).await.ok_or_else(Failure::slow)?;
+    let facts = Facts::get(&app).await.ok_or_else(Failure::slow)?;
     let now = app.now();
-    let owed = facts.summary.owed();
+    let (known, counted) = (&facts.now.numbers, facts.counted());
+    let owed = known.summary.owed();
     let (headline, tone) = headline(&facts, now);
-    let findings = facts.findings.iter().map(|found| Finding {
-        severity: found.severity.as_str(),
-        message: shown::line(&found.message, 600),
-        advice: shown::line(&found.advice, 600),
-    });
+    let within = Filter::owed();
     let page = Page {
         chrome: Chrome::new(&app, &visitor, "Overview", format!("{} owed", shown::number(owed)))
             .said(asked.get("said"))
@@ -95,44 +86,54 @@ pub(in super::super) async fn page(
         headline,
         tone,
         trend: trend(&facts),
-        as_of: shown::moment(facts.at),
-        is_counting: facts.is_counting,
-        failed: facts.failed.iter().map(|why| shown::line(why, 600)).collect(),
+        as_of: shown::moment(facts.now.at),
+        old: old(&app, &facts),
+        is_counting: facts.is_counting(),
+        failed: known.failed.iter().chain(&counted.failed).map(|why| shown::line(why, 600)).collect(),
         tiles: tiles(&app, &facts, now),
-        operations: facts.operations.iter().map(|op| operation(&app, op, now)).collect(),
-        groups: facts.groups.groups.iter().take(GROUPS).map(|group| card(&app, group, now)).collect(),
-        more_groups: facts.groups.next.is_some() || facts.groups.groups.len() > GROUPS,
+        answers: night::answers(&app, &facts, now),
+        operations: known.operations.iter().map(|op| operation(&app, op, now)).collect(),
+        groups: counted.groups.groups.iter().take(GROUPS).map(|group| card(&app, group, &within, now)).collect(),
+        more_groups: counted.groups.next.is_some() || counted.groups.groups.len() > GROUPS,
         ages: AGES.iter().map(|(name, ..)| *name).collect(),
         matrix: matrix(&app, &facts),
-        findings: findings.collect(),
-        degraded: facts.degraded.iter().map(|degraded| shown::line(&degraded.to_string(), 400)).collect(),
-        events: rows(&facts.events, now),
-        replayers: replayers(&facts, now),
-        whole: whole(&facts, now),
     };
     Ok(if page.is_counting { soon(&page) } else { html(&page) })
 }
 
+/// What is not of this moment, and how old it is.
+fn old(app: &App, facts: &Facts) -> String {
+    let mut said = Vec::new();
+    if !Cache::may_be_shown(app, &facts.now) {
+        said.push(format!("All numbers are {} old", shown::span(facts.now.age())));
+    }
+    if let Some(counted) = facts.counted.as_ref().filter(|counted| !Cache::may_be_shown(app, counted)) {
+        said.push(format!("Failures, ages and arrivals were counted {} ago", shown::span(counted.age())));
+    }
+    if said.is_empty() { String::new() } else { format!("{}: the store did not answer in time.", said.join("; ")) }
+}
+
 fn headline(facts: &Facts, now: std::time::SystemTime) -> (String, &'static str) {
-    let owed = facts.summary.owed();
-    if facts.summary.is_clean() && facts.lost == 0 {
+    let owed = facts.now.numbers.summary.owed();
+    if facts.now.numbers.summary.is_clean() && facts.now.numbers.lost == 0 {
         return ("Nothing is owed.".to_owned(), "ok");
     }
-    let since = facts
-        .oldest
+    // The oldest one may be gone since it was looked for.
+    let oldest = facts.counted().oldest.filter(|_| owed > 0);
+    let since = oldest
         .map(|oldest| format!(", the oldest for {}", shown::span(now.duration_since(oldest).unwrap_or_default())));
     let are = if owed == 1 { "is" } else { "are" };
-    let tone = if facts.lost > 0 { "bad" } else { "owed" };
+    let tone = if facts.now.numbers.lost > 0 { "bad" } else { "owed" };
     (format!("{} {are} owed{}.", shown::count(owed, "letter", "letters"), since.unwrap_or_default()), tone)
 }
 
 /// Is it still arriving, or over?
 fn trend(facts: &Facts) -> String {
-    if facts.is_counting {
+    if facts.is_counting() {
         return "More is being counted: this page renews itself in a moment.".to_owned();
     }
-    let (now, past) = &facts.arrivals;
-    let before = facts.hours.iter().rev().nth(1).copied().unwrap_or(0);
+    let (now, past) = &facts.counted().arrivals;
+    let before = facts.counted().hours.iter().rev().nth(1).copied().unwrap_or(0);
     let usual = match (past.iter().min(), past.iter().max()) {
         (Some(least), Some(most)) if least != most => {
             format!("{} to {} on the seven days before", shown::number(*least), shown::number(*most))
@@ -153,7 +154,8 @@ fn trend(facts: &Facts) -> String {
 }
 
 fn tiles(app: &App, facts: &Facts, now: std::time::SystemTime) -> Vec<Tile> {
-    let summary = &facts.summary;
+    let (known, counted) = (&facts.now.numbers, facts.counted());
+    let summary = &known.summary;
     let tile = |name, n: u64, q: &str, note: &str, tone| Tile {
         name,
         value: shown::number(n),
@@ -161,9 +163,9 @@ fn tiles(app: &App, facts: &Facts, now: std::time::SystemTime) -> Vec<Tile> {
         note: note.to_owned(),
         tone: if n > 0 { tone } else { "" },
     };
-    let (arrived, past) = &facts.arrivals;
+    let (arrived, past) = &counted.arrivals;
     let usual = past.iter().sum::<u64>() / (past.len() as u64).max(1);
-    let oldest = facts.oldest.map(|oldest| shown::span(now.duration_since(oldest).unwrap_or_default()));
+    let oldest = counted.oldest.map(|oldest| shown::span(now.duration_since(oldest).unwrap_or_default()));
     let more = [(summary.orphaned, "of processes that died"), (summary.set_aside, "files set aside as corrupt")];
     let more: Vec<_> = more.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
     let beside = if more.is_empty() { "wait in files beside the store".to_owned() } else { more.join(", ") };
@@ -173,19 +175,19 @@ fn tiles(app: &App, facts: &Facts, now: std::time::SystemTime) -> Vec<Tile> {
         tile("abandoned", summary.abandoned, "status:abandoned", "failed too often", "warn"),
         tile(
             "recovered in 24 h",
-            facts.store.as_ref().map_or(0, |store| store.recovered_in_a_day),
+            known.store.as_ref().map_or(0, |store| store.recovered_in_a_day),
             "status:recovered",
             "",
             "good",
         ),
         Tile {
             name: "oldest",
-            value: oldest.unwrap_or_else(|| if facts.is_counting { "…" } else { "–" }.to_owned()),
-            to: if facts.oldest.is_some() { format!("{}&order=oldest", list_of(app, "owed")) } else { String::new() },
+            value: oldest.unwrap_or_else(|| if facts.is_counting() { "…" } else { "–" }.to_owned()),
+            to: if counted.oldest.is_some() { format!("{}&order=oldest", list_of(app, "owed")) } else { String::new() },
             note: "since its first failure".to_owned(),
             tone: "",
         },
-        if facts.is_counting {
+        if facts.is_counting() {
             let (value, note) = ("…".to_owned(), "being counted".to_owned());
             Tile { name: "arrived this hour", value, to: String::new(), note, tone: "" }
         } else {
@@ -193,14 +195,14 @@ fn tiles(app: &App, facts: &Facts, now: std::time::SystemTime) -> Vec<Tile> {
             tile("arrived this hour", *arrived, "", &note, if *arrived > usual * 2 { "warn" } else { "" })
         },
         tile("spilled", summary.spilled, "", &beside, "warn"),
-        tile("lost", facts.lost, "", "in 30 days", "bad"),
+        tile("lost", known.lost, "", "in 30 days", "bad"),
     ]
 }
 
 fn matrix(app: &App, facts: &Facts) -> Vec<Line> {
-    let today = retry_runtime::counters::Day::of(facts.at);
+    let today = retry_runtime::counters::Day::of(facts.counted.as_ref().map_or(facts.now.at, |counted| counted.at));
     let day = |ago: u64| today.plus(-i64::try_from(ago).unwrap_or(0)).to_string();
-    let rows = facts.matrix.iter().take(CLASSES).map(|(class, ages)| {
+    let rows = facts.counted().matrix.iter().take(CLASSES).map(|(class, ages)| {
         let word = filters::word("error-class", class);
         let cells = AGES.iter().zip(ages).map(|((_, from, to), n)| {
             // Its days begin so many days ago, and end before others begin.
@@ -212,49 +214,4 @@ fn matrix(app: &App, facts: &Facts) -> Vec<Line> {
         Line { class: shown::line(class, 200), to: list_of(app, &format!("owed {word}")), cells: cells.collect() }
     });
     rows.collect()
-}
-
-/// Who is replaying, and until when that is known.
-fn replayers(facts: &Facts, now: std::time::SystemTime) -> Vec<String> {
-    let rows = facts.replaying.iter().map(|row| {
-        let owner = row.owner.as_deref().unwrap_or("somebody");
-        let lease = row.lease_until.map(|end| format!(", lease ends {}", shown::ago(end, now))).unwrap_or_default();
-        shown::line(&format!("{owner} replays {} of {}{lease}", row.job_id, row.kind), 400)
-    });
-    rows.collect()
-}
-
-/// The file, who wrote into it, and what is due next.
-fn whole(facts: &Facts, now: std::time::SystemTime) -> Vec<(&'static str, String)> {
-    let Some(store) = &facts.store else { return Vec::new() };
-    let mut out = Vec::new();
-    if let Some(due) = store.next_due {
-        out.push(("next hint due", format!("{} ({})", shown::ago(due, now), shown::moment(due))));
-    }
-    let kept = match store.discarded_kept {
-        Some(kept) => format!("can be restored for {}", shown::span(kept)),
-        None => "are kept, and can be restored at any time".to_owned(),
-    };
-    out.push(("discarded letters", kept));
-    let writers: Vec<_> = store.writers.iter().take(4).map(|(name, n)| format!("{name} ({n})")).collect();
-    if !writers.is_empty() {
-        out.push(("wrote the newest letters", shown::line(&writers.join(", "), 400)));
-    }
-    for process in store.processes.iter().take(5) {
-        let seen = shown::ago(process.seen_at, now);
-        out.push(("answers for jobs", shown::line(&format!("{}, last seen {seen}", process.name), 400)));
-    }
-    let files: Vec<_> = store
-        .files
-        .iter()
-        .take(20)
-        .map(|file| format!("{} {}", file.role.as_str().replace('_', " "), shown::bytes(file.bytes)))
-        .collect();
-    if !files.is_empty() {
-        out.push(("files", files.join(", ")));
-    }
-    if let Some(free) = store.free_bytes {
-        out.push(("free on the disk", shown::bytes(free)));
-    }
-    out
 }

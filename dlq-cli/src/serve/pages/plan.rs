@@ -14,9 +14,9 @@ use super::super::app::{App, Visitor};
 use super::super::failure::{Failure, html};
 use super::super::guard;
 use super::super::identity::Role;
-use super::super::params::Asked;
+use super::super::params::{Asked, address};
 use super::super::{payload, shown};
-use super::{Chrome, filter_of, list_of};
+use super::{Chrome, filter_of, list_of, segment};
 use crate::filters::{self, MOST_VALUES};
 
 /// A page waits so long for what will probably become of the letters; how many there are is known at once.
@@ -35,6 +35,8 @@ struct Page {
     changed: String,
     scope: String,
     list: String,
+    /// Where nothing is done.
+    back: String,
     matched: u64,
     nothing: String,
     lines: Vec<String>,
@@ -58,6 +60,12 @@ pub(in super::super) async fn page(
         return Err(Failure::bad(format!("{} letters were selected: accepted are {SELECTED}", ids.len())));
     }
     let mut filter = filter_of(asked.get("q"), app.now()).map_err(Failure::bad)?;
+    if ids.is_empty() && asked.has("selection") {
+        // Said where they can be ticked.
+        let all = if asked.has("listed_all") { "1" } else { "" };
+        let list = [("q", asked.get("listed")), ("all", all), ("said", "none-selected")];
+        return Ok(guard::redirect(&address(&app.path("/letters"), &list)));
+    }
     if ids.is_empty() && !asked.has("q") && !asked.has("all") {
         return Err(Failure::bad(
             "no letter was selected: tick some, or use the buttons above the list for all of them",
@@ -109,6 +117,10 @@ pub(super) async fn show(
         title,
         changed,
         scope: scope(&request.filter, &written),
+        back: match request.filter.ids.as_slice() {
+            [one] => app.path(&format!("/letters/{}", segment(one))),
+            _ => list_of(app, &written),
+        },
         list: list_of(app, &written),
         matched,
         nothing: format!("No letter here can be {}.", done(request.verb)),
