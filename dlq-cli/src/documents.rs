@@ -292,6 +292,7 @@ pub fn status(status: &Status) -> Value {
         "arrivals": {
             "arriving": arriving,
             "newest": some_time(status.arrivals.newest),
+            "every_seconds": status.arrivals.every.map(|every| every.as_secs()),
             "per_hour": status.arrivals.per_hour,
             "day": status.arrivals.day,
             "day_before": status.arrivals.day_before,
@@ -305,6 +306,7 @@ pub fn status(status: &Status) -> Value {
         "recovered_in_a_day": status.facts.recovered_in_a_day,
         "discard": {
             "letters": status.discard.letters,
+            "discarded": status.discard.discarded,
             "kept_seconds": status.discard.kept.map(|kept| kept.as_secs()),
         },
         "acts": status.acts.events.iter().map(event).collect::<Vec<_>>(),

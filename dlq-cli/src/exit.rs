@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, Write as _};
 
-use retry_runtime::error::StoreError;
+use retry_runtime::error::{StoreError, StoreErrorKind};
 
 use crate::text;
 
@@ -47,6 +47,14 @@ impl Failure {
         Self { exit: Exit::USAGE, message: message.into() }
     }
 
+    /// A store failed in some way; where its file is damaged, with where to go from there.
+    pub(crate) fn of_store(kind: StoreErrorKind, mut message: String) -> Self {
+        if kind == StoreErrorKind::Corrupt {
+            message.push_str(DAMAGED);
+        }
+        Self::failed(message)
+    }
+
     /// The status it ends with.
     pub const fn exit(&self) -> Exit {
         self.exit
@@ -61,9 +69,13 @@ impl fmt::Display for Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        Self::failed(error.to_string())
+        Self::of_store(error.kind(), error.to_string())
     }
 }
+
+/// Where to go from a damaged file.
+const DAMAGED: &str = "\n  -> dlq doctor --full says what is damaged, where it can be opened at all; else move the file away with \
+                       its -wal and -shm, let a program make a new store, and dlq salvage FILE brings home what can be read";
 
 /// Whoever reads has read enough: no failure of the command.
 const CLOSED_PIPE: &str = "closed pipe";

@@ -118,7 +118,7 @@ impl Store {
             Access::Write => options.create(false).open(),
             Access::Create => options.create(true).open(),
         };
-        let store = opened.map_err(|error| Failure::failed(error.to_string()))?;
+        let store = opened.map_err(|error| Failure::of_store(error.kind(), error.to_string()))?;
         if access != Access::Read && store.is_down() {
             return Err(Failure::failed(format!("`{}` cannot be written at the moment", path.display())));
         }

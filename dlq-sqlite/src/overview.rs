@@ -42,10 +42,18 @@ pub(crate) fn facts(c: &Connection, scope: &str, facts: &mut StoreFacts) -> rusq
         .collect::<rusqlite::Result<_>>()?;
     facts.writers = c
         .prepare_cached(
-            "SELECT writer, count(*) FROM (SELECT writer FROM letter WHERE +scope = ?1 ORDER BY seq DESC LIMIT ?2)
-             GROUP BY writer ORDER BY count(*) DESC, writer",
+            "SELECT p.writer, count(*) FROM (SELECT seq, writer FROM parking ORDER BY park_id DESC LIMIT ?2) p
+             JOIN letter l ON l.seq = p.seq AND l.scope = ?1 GROUP BY p.writer ORDER BY count(*) DESC, p.writer",
         )?
         .query_map(params![scope, StoreFacts::NEWEST], |row| Ok((text(row, 0)?, row.get(1).map(number)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    // By their ids, which are made when they fail. Of those whose letter was pruned nobody knows the scope.
+    facts.newest_parkings = c
+        .prepare_cached(
+            "SELECT p.failed_at FROM (SELECT park_id, seq, failed_at FROM parking ORDER BY park_id DESC LIMIT ?2) p
+             LEFT JOIN letter l ON l.seq = p.seq WHERE coalesce(l.scope, ?1) = ?1 ORDER BY p.park_id DESC LIMIT ?3",
+        )?
+        .query_map(params![scope, StoreFacts::NEWEST, StoreFacts::NEWEST_TIMES], |row| row.get(0).map(from_millis))?
         .collect::<rusqlite::Result<_>>()?;
     let retention: Option<String> = c
         .prepare_cached("SELECT CAST(value AS TEXT) FROM meta WHERE key = ?1")?

@@ -78,7 +78,7 @@ pub(super) async fn run(context: &Context, args: AuditArgs) -> Result<Exit, Fail
         vec![
             times::full(event.at),
             event.what.clone(),
-            text::cut(event.actor.as_deref().unwrap_or("-"), 32),
+            text::cut(event.actor.as_deref().unwrap_or("-"), 60),
             event.letter_id.clone().or_else(|| event.operation.clone()).unwrap_or_default(),
             why.join("; "),
         ]

@@ -83,7 +83,7 @@ pub(super) async fn run(context: &Context, args: CheckArgs) -> Result<Exit, Fail
     if context.json {
         let checks: Vec<Value> = lines
             .iter()
-            .map(|line| json!({ "check": line.name, "found": line.found, "most": line.most, "passed": line.is_passed }))
+            .map(|line| json!({ "check": line.name, "found": line.found, "most": line.most, "exceeded": line.is_passed }))
             .collect();
         print_json(&json!({ "store": store.shown(), "ok": !is_passed, "checks": checks }))?;
     } else {
@@ -120,7 +120,7 @@ async fn look(store: &Store, args: &CheckArgs) -> Result<Vec<Line>, Failure> {
         lines.push(Line::age("age", age, most, (false, "nothing is owed")));
     }
     if let Some(most) = args.max_rate {
-        let arrivals = ArrivalFacts::of(store, now, None).await?;
+        let arrivals = ArrivalFacts::of(store, &facts).await?;
         let hours = arrivals.per_hour.iter().rev().take(2).copied().max().unwrap_or(0);
         lines.push(Line::count("rate", hours, most));
     }

@@ -45,10 +45,26 @@ fn who() -> String {
     let user = ["DLQ_ACTOR", "USER", "LOGNAME"]
         .into_iter()
         .find_map(|name| std::env::var(name).ok().filter(|name| !name.is_empty()));
-    match user {
-        Some(user) => format!("{user}@{}", host()),
-        None => format!("dlq@{}", host()),
-    }
+    let user = user.unwrap_or_else(of_process);
+    format!("{user}@{}", host())
+}
+
+/// The user this process runs as: cron and containers have no environment that says.
+#[cfg(unix)]
+fn of_process() -> String {
+    let uid = rustix::process::geteuid().as_raw().to_string();
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let name = users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next().filter(|name| !name.is_empty())?;
+        (fields.nth(1)? == uid).then(|| name.to_owned())
+    });
+    name.unwrap_or_else(|| format!("uid-{uid}"))
+}
+
+#[cfg(not(unix))]
+fn of_process() -> String {
+    "dlq".to_owned()
 }
 
 /// The machine's name.
@@ -106,7 +122,9 @@ impl Context {
         err.flush()?;
         let mut typed = String::new();
         io::stdin().read_line(&mut typed)?;
-        if typed.trim() == answer {
+        // A number has to be typed as it stands; a plain yes may be short.
+        let typed = typed.trim();
+        if typed == answer || (answer == "yes" && typed.eq_ignore_ascii_case("y")) {
             return Ok(());
         }
         Err(Failure::failed("nothing was done"))

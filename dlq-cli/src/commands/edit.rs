@@ -1,9 +1,9 @@
 //! `dlq edit`.
 
-use std::io::Read as _;
+use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 
-use retry_runtime::dead_letter::{Edit, Payload, PayloadDiff};
+use retry_runtime::dead_letter::{Edit, LetterDetail, Payload, PayloadDiff};
 use serde_json::json;
 
 use super::context::{ChangeArgs, Context, aside, print, print_json};
@@ -34,25 +34,61 @@ pub(super) async fn run(context: &Context, args: EditArgs) -> Result<Exit, Failu
         // Nothing is there to begin with; what is written becomes the first revision.
         _ => String::new(),
     };
-    let from_stdin = args.from.as_deref() == Some(Path::new("-"));
-    let new = match &args.from {
-        Some(_) if from_stdin => {
-            let mut new = String::new();
-            std::io::stdin().read_to_string(&mut new)?;
-            new
-        }
-        Some(file) => std::fs::read_to_string(file)
-            .map_err(|error| Failure::failed(format!("cannot read `{}`: {error}", file.display())))?,
-        None => edited(&old, &detail.row.letter_id).await?,
-    };
-    // Editors end files by a line's end; the payload had none.
-    let new = if old.ends_with('\n') { new } else { new.trim_end_matches(['\n', '\r']).to_owned() };
-    if new == old {
-        return say(context, &store, &detail.row, "nothing was changed");
+    let id_of = detail.row.letter_id.clone();
+    if let Some(from) = &args.from {
+        let new = without_end(given(from)?, &old);
+        return save(context, &store, &args.change, &detail, &old, new).await;
     }
-    let edit = Edit::new(id, detail.row.payload_revision, new.clone());
+    let draft = Draft::of(&old, &id_of)?;
+    loop {
+        let new = without_end(draft.edited().await?, &old);
+        let wrong = match Edit::new(id_of.clone(), detail.row.payload_revision, new.clone()).check() {
+            Err(error) if new != old => error.to_string(),
+            _ => {
+                let saved = save(context, &store, &args.change, &detail, &old, new.clone()).await;
+                return match saved {
+                    Err(failure) if new != old => Err(draft.kept(&id_of, &new, &failure.to_string(), failure.exit())),
+                    other => other,
+                };
+            }
+        };
+        // Whoever cannot be asked cannot be asked again; nor does who left it as it was want to.
+        if !std::io::stdin().is_terminal() || draft.was_told(&new) {
+            return Err(draft.kept(&id_of, &new, &wrong, Exit::FAILED));
+        }
+        draft.tell(&wrong, &new)?;
+    }
+}
+
+/// What a file holds, or stdin.
+fn given(from: &Path) -> Result<String, Failure> {
+    if from == Path::new("-") {
+        let mut new = String::new();
+        std::io::stdin().read_to_string(&mut new)?;
+        return Ok(new);
+    }
+    std::fs::read_to_string(from).map_err(|error| Failure::failed(format!("cannot read `{}`: {error}", from.display())))
+}
+
+/// Editors end files by a line's end; the payload had none.
+fn without_end(new: String, old: &str) -> String {
+    if old.ends_with('\n') { new } else { new.trim_end_matches(['\n', '\r']).to_owned() }
+}
+
+async fn save(
+    context: &Context,
+    store: &Store,
+    change: &ChangeArgs,
+    detail: &LetterDetail,
+    old: &str,
+    new: String,
+) -> Result<Exit, Failure> {
+    if new == old {
+        return say(context, store, &detail.row, "nothing was changed");
+    }
+    let edit = Edit::new(detail.row.letter_id.clone(), detail.row.payload_revision, new.clone());
     edit.check()?;
-    let before = if old.is_empty() { "null" } else { &old };
+    let before = if old.is_empty() { "null" } else { old };
     let diff = PayloadDiff::between(before, &new);
     if !context.json {
         let shown = if diff.is_empty() { "only how it is written differs".to_owned() } else { diff.to_string() };
@@ -61,10 +97,10 @@ pub(super) async fn run(context: &Context, args: EditArgs) -> Result<Exit, Failu
     Context::ask(
         "yes",
         &format!("save this as revision {}", detail.row.payload_revision.saturating_add(1)),
-        args.change.yes,
+        change.yes,
     )?;
-    let done = store.edit(edit, args.change.actor()).await?;
-    say(context, &store, &done.row, &format!("saved as revision {}; the older ones stay", done.row.payload_revision))
+    let done = store.edit(edit, change.actor()).await?;
+    say(context, store, &done.row, &format!("saved as revision {}; the older ones stay", done.row.payload_revision))
 }
 
 fn say(
@@ -81,30 +117,79 @@ fn say(
     Ok(Exit::DONE)
 }
 
-/// Lets an editor have it, in a file that nobody else can read.
-async fn edited(old: &str, letter_id: &str) -> Result<String, Failure> {
-    let failed = |what: &str, error: std::io::Error| Failure::failed(format!("{what}: {error}"));
-    let directory = private_directory().map_err(|error| failed("cannot make a directory for the payload", error))?;
-    let name: String = letter_id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
-    let file = directory.path().join(format!("{name}.json"));
-    std::fs::write(&file, old).map_err(|error| failed("cannot write the payload down", error))?;
-    let editor = ["VISUAL", "EDITOR"]
-        .into_iter()
-        .find_map(|name| std::env::var(name).ok().filter(|name| !name.trim().is_empty()));
-    let editor = editor.unwrap_or_else(|| "vi".to_owned());
-    // `EDITOR="code --wait"` is a command with an argument, by old custom.
-    let mut words = editor.split_whitespace();
-    let program = words.next().unwrap_or("vi");
-    let status = tokio::process::Command::new(program).args(words).arg(&file).status().await;
-    let status =
-        status.map_err(|error| Failure::failed(format!("cannot run the editor `{}`: {error}", text::line(program))))?;
-    if !status.success() {
-        return Err(Failure::failed(format!(
-            "the editor `{}` failed ({status}): nothing was saved",
-            text::line(program)
-        )));
+/// A payload in a file that nobody else can read, for an editor.
+struct Draft {
+    directory: tempfile::TempDir,
+    file: PathBuf,
+    /// What was wrong with this text was said already.
+    told: std::cell::RefCell<Option<String>>,
+}
+
+impl Draft {
+    fn of(old: &str, letter_id: &str) -> Result<Self, Failure> {
+        let directory =
+            private_directory().map_err(|error| failed("cannot make a directory for the payload", &error))?;
+        let name: String = letter_id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
+        let file = directory.path().join(format!("{name}.json"));
+        let draft = Self { directory, file, told: std::cell::RefCell::default() };
+        draft.write(old)?;
+        Ok(draft)
     }
-    std::fs::read_to_string(&file).map_err(|error| failed("cannot read what the editor wrote", error))
+
+    fn write(&self, text: &str) -> Result<(), Failure> {
+        std::fs::write(&self.file, text).map_err(|error| failed("cannot write the payload down", &error))
+    }
+
+    /// Lets an editor have it.
+    async fn edited(&self) -> Result<String, Failure> {
+        let editor = ["VISUAL", "EDITOR"]
+            .into_iter()
+            .find_map(|name| std::env::var(name).ok().filter(|name| !name.trim().is_empty()));
+        let editor = editor.unwrap_or_else(|| "vi".to_owned());
+        // `EDITOR="code --wait"` is a command with an argument, by old custom.
+        let mut words = editor.split_whitespace();
+        let program = words.next().unwrap_or("vi");
+        let status = tokio::process::Command::new(program).args(words).arg(&self.file).status().await;
+        let program = text::line(program);
+        let status = status.map_err(|error| Failure::failed(format!("cannot run the editor `{program}`: {error}")))?;
+        if !status.success() {
+            return Err(Failure::failed(format!("the editor `{program}` failed ({status}): nothing was saved")));
+        }
+        let text =
+            std::fs::read_to_string(&self.file).map_err(|error| failed("cannot read what the editor wrote", &error))?;
+        let told = text.lines().take_while(|line| line.starts_with('#')).map(|line| line.len() + 1).sum::<usize>();
+        Ok(text.get(told..).unwrap_or_default().to_owned())
+    }
+
+    /// What is wrong stands on top when the editor opens it again; such lines are left out.
+    fn tell(&self, wrong: &str, text: &str) -> Result<(), Failure> {
+        let wrong: Vec<String> = text::lines(wrong).lines().map(|line| format!("# {line}")).collect();
+        self.write(&format!("{}\n# leave it as it is to give up\n{text}", wrong.join("\n")))?;
+        *self.told.borrow_mut() = Some(text.to_owned());
+        Ok(())
+    }
+
+    fn was_told(&self, text: &str) -> bool {
+        self.told.borrow().as_deref() == Some(text)
+    }
+
+    /// Nothing was saved, and nothing that was written is lost.
+    fn kept(self, letter_id: &str, text: &str, why: &str, exit: Exit) -> Failure {
+        let written = self.write(text);
+        let _kept = self.directory.keep();
+        let file = self.file.display();
+        let why = match written {
+            Ok(()) => {
+                format!("{why}\n  nothing was saved; what you wrote is in {file}: dlq edit {letter_id} --from {file}")
+            }
+            Err(_) => why.to_owned(),
+        };
+        if exit == Exit::USAGE { Failure::usage(why) } else { Failure::failed(why) }
+    }
+}
+
+fn failed(what: &str, error: &std::io::Error) -> Failure {
+    Failure::failed(format!("{what}: {error}"))
 }
 
 /// For its owner alone.

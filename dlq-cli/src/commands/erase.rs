@@ -1,12 +1,13 @@
 //! `dlq erase`.
 
-use retry_runtime::dead_letter::{EraseRequest, Filter};
+use retry_runtime::dead_letter::{EraseRequest, FileRole, Filter, StoreFile};
+use retry_runtime::ledger::LedgerKey;
 use serde_json::json;
 
 use super::context::{ChangeArgs, Context, print, print_json};
 use super::table::counted;
 use crate::exit::{Exit, Failure};
-use crate::stores::Access;
+use crate::stores::{Access, Store};
 use crate::text;
 
 /// Whose job.
@@ -31,6 +32,9 @@ pub(super) async fn run(context: &Context, args: EraseArgs) -> Result<Exit, Fail
     filter.job_ids.push(args.key.clone());
     filter.kinds.extend(args.kind.clone());
     let letters = store.count(filter).await?;
+    if letters == 0 && !may_be_elsewhere(&store, &args.key).await? {
+        return Err(nothing(&store, &args.key));
+    }
     let what = format!(
         "erase {} of job `{}` for good, with its ledger entries and spilled lines",
         counted(letters, "letter"),
@@ -41,6 +45,18 @@ pub(super) async fn run(context: &Context, args: EraseArgs) -> Result<Exit, Fail
     let mut request = EraseRequest::job(args.key.clone());
     request = args.kind.into_iter().fold(request, EraseRequest::kind);
     let done = store.erase(request, args.change.actor()).await?;
+    let found = [
+        done.letters,
+        done.attempts,
+        done.events,
+        done.ledger_entries,
+        done.journal_entries,
+        done.spill_lines,
+        done.left.len() as u64,
+    ];
+    if found.iter().all(|n| *n == 0) {
+        return Err(nothing(&store, &args.key));
+    }
     if context.json {
         print_json(&json!({
             "store": store.shown(),
@@ -68,4 +84,25 @@ pub(super) async fn run(context: &Context, args: EraseArgs) -> Result<Exit, Fail
         print(&out.join("\n"))?;
     }
     Ok(if done.left.is_empty() { Exit::DONE } else { Exit::FAILED })
+}
+
+/// Whether something of a job may be where letters are not: in the ledger, in the journal, in spill files.
+async fn may_be_elsewhere(store: &Store, key: &str) -> Result<bool, Failure> {
+    for scope in store.scopes().await? {
+        if store.entry(LedgerKey::new(scope, key)).await?.is_some() {
+            return Ok(true);
+        }
+    }
+    let has_spill = |file: &StoreFile| matches!(file.role, FileRole::Spill | FileRole::SpillBad);
+    let facts = store.facts().await?;
+    Ok(!facts.processes.is_empty() || facts.files.iter().any(has_spill))
+}
+
+/// A typo is no erasure.
+fn nothing(store: &Store, key: &str) -> Failure {
+    Failure::failed(format!(
+        "nothing of a job `{}` in {}: a job's whole id is wanted, as `dlq show` prints it",
+        text::line(key),
+        store.shown()
+    ))
 }

@@ -92,5 +92,11 @@ fn create(path: &Path) -> Result<File, Failure> {
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map_err(|error| Failure::failed(format!("cannot create `{}`: {error}", path.display())))
+    options.open(path).map_err(|error| {
+        if error.kind() == io::ErrorKind::AlreadyExists {
+            let path = path.display();
+            return Failure::failed(format!("`{path}` is there already: name another file, or move that one away"));
+        }
+        Failure::failed(format!("cannot create `{}`: {error}", path.display()))
+    })
 }

@@ -25,11 +25,11 @@ pub(crate) struct LedgerArgs {
     #[arg(long, value_name = "STATUS")]
     status: Option<String>,
     /// Only keys that were tried so often
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    attempts_at_least: u32,
-    /// At most so many
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    limit: u32,
+    #[arg(long, value_name = "N")]
+    attempts_at_least: Option<u32>,
+    /// At most so many; 50 unless told otherwise
+    #[arg(long, value_name = "N")]
+    limit: Option<u32>,
 }
 
 /// What to do with a key.
@@ -50,12 +50,26 @@ enum LedgerCommand {
     },
 }
 
+impl LedgerArgs {
+    /// Whether keys are asked for, and not how many there are of each scope.
+    fn names_keys(&self) -> bool {
+        self.key.is_some()
+            || self.scope.is_some()
+            || self.status.is_some()
+            || self.attempts_at_least.is_some()
+            || self.limit.is_some()
+    }
+}
+
+/// So many keys where nothing is said.
+const USUAL: u32 = 50;
+
 pub(super) async fn run(context: &Context, args: LedgerArgs) -> Result<Exit, Failure> {
     match args.command {
         Some(LedgerCommand::Reset { ref key, ref scope, ref change }) => {
             reset(context, key, scope.as_deref(), change).await
         }
-        None if args.key.is_some() || args.scope.is_some() => entries(context, &args).await,
+        None if args.names_keys() => entries(context, &args).await,
         None => scopes(context).await,
     }
 }
@@ -92,22 +106,35 @@ async fn entries(context: &Context, args: &LedgerArgs) -> Result<Exit, Failure> 
     let status = status.transpose()?;
     let (found, total) = match (&args.key, &args.scope) {
         (Some(key), scope) => {
-            let found = of_key(&store, key, scope.as_deref()).await?;
+            let mut found = of_key(&store, key, scope.as_deref()).await?;
+            found.retain(|entry| status.is_none_or(|status| entry.status == status));
+            found.retain(|entry| entry.attempts >= args.attempts_at_least.unwrap_or(0));
             let total = found.len() as u64;
             (found, total)
         }
         (None, scope) => {
-            let scope = scope.clone().unwrap_or_default();
-            let mut query = LedgerQuery::of(scope.clone()).attempts_at_least(args.attempts_at_least).limit(args.limit);
-            query.status = status;
-            let found = store.page(query).await?.entries;
-            let counts = store.counts(scope).await?;
-            let total = match status {
-                Some(LedgerStatus::Open) => counts.open,
-                Some(LedgerStatus::Ok) => counts.ok,
-                Some(LedgerStatus::Gone) => counts.gone,
-                _ => counts.total(),
+            let scopes = match scope {
+                Some(scope) => vec![scope.clone()],
+                None => store.scopes().await?,
             };
+            let (mut found, mut total) = (Vec::new(), 0);
+            for scope in scopes {
+                let counts = store.counts(scope.clone()).await?;
+                total += match status {
+                    Some(LedgerStatus::Open) => counts.open,
+                    Some(LedgerStatus::Ok) => counts.ok,
+                    Some(LedgerStatus::Gone) => counts.gone,
+                    _ => counts.total(),
+                };
+                let had = u32::try_from(found.len()).unwrap_or(u32::MAX);
+                let left = args.limit.unwrap_or(USUAL).saturating_sub(had);
+                if left > 0 {
+                    let least = args.attempts_at_least.unwrap_or(0);
+                    let mut query = LedgerQuery::of(scope).attempts_at_least(least).limit(left);
+                    query.status = status;
+                    found.extend(store.page(query).await?.entries);
+                }
+            }
             (found, total)
         }
     };

@@ -1,10 +1,13 @@
 //! `dlq list`.
 
-use retry_runtime::dead_letter::{Filter, LetterRow, Order, PageRequest};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::SystemTime;
+
+use retry_runtime::dead_letter::{Filter, HistoryEntry, LetterRow, Order, PageRequest};
 use serde_json::json;
 
 use super::context::{Context, print, print_json};
-use super::table::{Column, matching, table};
+use super::table::{Column, matching, table, window};
 use crate::exit::{Exit, Failure};
 use crate::filters::{self, FilterArgs, Meant};
 use crate::stores::{Access, Store};
@@ -39,7 +42,8 @@ pub(super) async fn run(context: &Context, args: ListArgs) -> Result<Exit, Failu
     let said = filters::written(&meant.filter);
     let mut out = vec![format!("store: {}", store.shown())];
     if !rows.is_empty() {
-        out.push(rows_table(&rows, now));
+        let before = before_replays(&store, &rows).await?;
+        out.push(rows_table(&rows, &before, now));
     }
     out.push(if said.is_empty() {
         matching(shown, count)
@@ -74,31 +78,53 @@ pub(super) async fn first(store: &Store, filter: &Filter, order: Order, limit: u
     }
 }
 
-/// Letters in a table.
-pub(super) fn rows_table(rows: &[LetterRow], now: std::time::SystemTime) -> String {
-    let columns = [
-        Column::Left("ID"),
-        Column::Left("KIND"),
-        Column::Left("JOB"),
-        Column::Left("STATUS"),
-        Column::Left("CLASS"),
-        Column::Right("ATTEMPTS"),
-        Column::Left("LAST SEEN"),
-        Column::Rest("MESSAGE"),
+/// So many letters are asked what they failed of before their replays.
+const ASKED: usize = 50;
+
+/// The class of the newest failure that was no replay's, where it is another one than the letter shows now.
+pub(super) fn class_before(row: &LetterRow, history: &[HistoryEntry]) -> Option<String> {
+    let call = history.iter().rev().find(|entry| entry.fence.is_none() && entry.class.is_some())?;
+    call.class.clone().filter(|class| row.replays > 0 && Some(class) != row.class.as_ref())
+}
+
+/// The same of some letters, by their ids.
+async fn before_replays(store: &Store, rows: &[LetterRow]) -> Result<BTreeMap<String, String>, Failure> {
+    let mut before = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.replays > 0).take(ASKED) {
+        let detail = store.get(row.letter_id.clone()).await?;
+        before.extend(
+            detail.and_then(|detail| Some((row.letter_id.clone(), class_before(&detail.row, &detail.history)?))),
+        );
+    }
+    Ok(before)
+}
+
+/// What stands in a column.
+type Cell<'a> = Box<dyn Fn(&LetterRow) -> String + 'a>;
+
+/// Letters in a table: with all columns in a pipe, and in a terminal as many as leave room for the message.
+fn rows_table(rows: &[LetterRow], before: &BTreeMap<String, String>, now: SystemTime) -> String {
+    let width = window().unwrap_or(usize::MAX);
+    let kinds: BTreeSet<&str> = rows.iter().map(|row| row.kind.as_str()).collect();
+    let class = |row: &LetterRow| match before.get(&row.letter_id) {
+        Some(class) => format!("{}, was {}", text::cut(&row.error_class, 60), text::cut(class, 60)),
+        None => text::cut(&row.error_class, 60),
+    };
+    let status = |row: &LetterRow| {
+        let is_over = row.is_expired(now);
+        if is_over { format!("{}, lease over", row.state) } else { row.state.to_string() }
+    };
+    let columns: [(Column, bool, Cell<'_>); 8] = [
+        (Column::Left("ID"), width >= 180, Box::new(|row| row.letter_id.clone())),
+        (Column::Left("KIND"), width >= 110 || kinds.len() > 1, Box::new(|row| text::cut(&row.kind, 60))),
+        (Column::Left("JOB"), true, Box::new(|row| text::cut(&row.job_id, 120))),
+        (Column::Left("STATUS"), true, Box::new(status)),
+        (Column::Left("CLASS"), true, Box::new(class)),
+        (Column::Right("ATTEMPTS"), width >= 110, Box::new(|row| row.attempts.to_string())),
+        (Column::Left("LAST SEEN"), true, Box::new(|row| times::ago(row.last_seen, now))),
+        (Column::Rest("MESSAGE"), true, Box::new(|row| row.error_message.clone())),
     ];
-    table(
-        &columns,
-        rows.iter().map(|row| {
-            vec![
-                row.letter_id.clone(),
-                text::cut(&row.kind, 24),
-                text::cut(&row.job_id, 36),
-                row.state.to_string(),
-                text::cut(&row.error_class, 28),
-                row.attempts.to_string(),
-                times::ago(row.last_seen, now),
-                row.error_message.clone(),
-            ]
-        }),
-    )
+    let shown: Vec<_> = columns.into_iter().filter(|(_, is_shown, _)| *is_shown).collect();
+    let titles: Vec<Column> = shown.iter().map(|(column, ..)| *column).collect();
+    table(&titles, rows.iter().map(|row| shown.iter().map(|(.., cell)| cell(row)).collect()))
 }

@@ -27,6 +27,12 @@ pub(super) async fn run(context: &Context, args: MigrateArgs) -> Result<Exit, Fa
     let Some(path) = target.path() else {
         return Err(Failure::usage("accepted is sqlite:PATH"));
     };
+    if path.exists() {
+        return Err(Failure::failed(format!(
+            "`{}` is there already: the store is copied to where nothing is yet; name another file, or move that one away",
+            path.display()
+        )));
+    }
     let said = from.backup(path.to_owned()).await?;
     // The copy has the schema of its source: opening brings it up.
     let copy = Store::open(&target, Access::Write)?;

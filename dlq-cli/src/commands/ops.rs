@@ -1,6 +1,8 @@
 //! `dlq ops`.
 
-use retry_runtime::dead_letter::{Operation, Steer};
+use std::time::SystemTime;
+
+use retry_runtime::dead_letter::{ItemOutcome, Operation, OperationStatus, Steer, Verb};
 use serde_json::json;
 
 use super::context::{ChangeArgs, Context, print, print_json};
@@ -8,6 +10,10 @@ use super::table::{Column, table};
 use crate::exit::{Exit, Failure};
 use crate::stores::{Access, Store};
 use crate::{documents, text, times};
+
+/// What the outcome `changed` means.
+pub(super) const CHANGED: &str =
+    "\nchanged: somebody else had the letter meanwhile (another operation, a release by force): this one left it alone";
 
 /// What to do with which operation.
 #[derive(Debug, clap::Args)]
@@ -84,15 +90,47 @@ async fn list(context: &Context, limit: u32) -> Result<Exit, Failure> {
         vec![
             operation.id.clone(),
             operation.verb.to_string(),
-            operation.status.to_string(),
+            status_word(operation, now),
             times::ago(operation.created_at, now),
-            text::cut(&operation.actor.name, 24),
+            text::cut(&operation.actor.name, 60),
             format!("{}{note}", operation.counts),
         ]
     });
     let shown = if found.is_empty() { "no bulk operation yet".to_owned() } else { table(&columns, rows) };
     print(&format!("store: {}\n{shown}", store.shown()))?;
     Ok(Exit::DONE)
+}
+
+/// Where an operation stands, also when whoever runs it is gone.
+pub(super) fn status_word(operation: &Operation, now: SystemTime) -> String {
+    match operation.status {
+        OperationStatus::Running if operation.is_waiting(now) => {
+            format!(
+                "running, silent since {}",
+                times::rough(now.duration_since(operation.updated_at).unwrap_or_default())
+            )
+        }
+        OperationStatus::Pending => "pending: waits for a worker".to_owned(),
+        status => status.to_string(),
+    }
+}
+
+/// What to type about an operation that stands still.
+pub(super) fn way_on(operation: &Operation, now: SystemTime) -> Option<String> {
+    let by = if operation.verb == Verb::Replay { " --exec CMD..." } else { "" };
+    let resume = format!("dlq replay --resume {}{by}", operation.id);
+    match operation.status {
+        OperationStatus::Running if operation.is_waiting(now) => {
+            Some(format!("nobody runs it any more (lease over): {resume}"))
+        }
+        OperationStatus::Pending => Some(format!(
+            "it waits for a worker: of the application, or of `dlq serve --allow-actions --exec CMD`; to do it here: {resume}"
+        )),
+        OperationStatus::Paused | OperationStatus::Failed => {
+            Some(format!("to go on: {resume}; to end it: dlq ops cancel {}", operation.id))
+        }
+        _ => None,
+    }
 }
 
 async fn show(context: &Context, op: &str, limit: u32) -> Result<Exit, Failure> {
@@ -120,6 +158,15 @@ async fn show(context: &Context, op: &str, limit: u32) -> Result<Exit, Failure> 
     } else {
         format!(": {}", text::line(&operation.actor.reason))
     };
+    let now = store.facts().await?.now;
+    let mut stands = text::line(&operation.to_string());
+    if operation.counts.get(ItemOutcome::Changed) > 0 {
+        stands.push_str(CHANGED);
+    }
+    if let Some(way) = way_on(&operation, now) {
+        stands.push('\n');
+        stands.push_str(&way);
+    }
     let columns = [Column::Left("LETTER"), Column::Left("OUTCOME"), Column::Rest("DETAIL")];
     let rows = items.iter().map(|item| {
         vec![
@@ -133,7 +180,7 @@ async fn show(context: &Context, op: &str, limit: u32) -> Result<Exit, Failure> 
         store.shown(),
         operation.verb,
         operation.id,
-        text::line(&operation.to_string()),
+        stands,
         times::full(operation.created_at),
         text::line(&operation.actor.name),
         table(&columns, rows),
@@ -158,10 +205,7 @@ async fn steer(context: &Context, args: SteerArgs, steer: Steer) -> Result<Exit,
             text::line(&operation.to_string())
         ))?;
         if steer == Steer::Resume {
-            print(&format!(
-                "it waits for a worker of the application, or: dlq replay --resume {} --exec CMD...",
-                operation.id
-            ))?;
+            print(&way_on(&operation, operation.updated_at).unwrap_or_default())?;
         }
     }
     Ok(Exit::DONE)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 /// A bar on stderr. Silent where stderr is no terminal.
 #[derive(Clone)]
@@ -13,11 +13,15 @@ impl Progress {
     pub(crate) fn of(total: Option<u64>, what: &'static str) -> Self {
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr_with_hz(10));
         let template = match total {
-            Some(_) => "{prefix} {bar:24} {pos} of {len}  {per_sec}  {eta} left  {msg}",
-            None => "{prefix} {spinner} {pos}  {per_sec}  {elapsed}  {msg}",
+            Some(_) => "{prefix} {bar:24} {pos} of {len}  {rate}  {eta} left  {msg}",
+            None => "{prefix} {spinner} {pos}  {rate}  {elapsed}  {msg}",
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("=> "));
+            let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+                // Writing to a text does not fail.
+                let _written = write!(out, "{:.1}/s", state.per_sec());
+            };
+            bar.set_style(style.progress_chars("=> ").with_key("rate", rate));
         }
         bar.set_prefix(what);
         bar.enable_steady_tick(Duration::from_millis(250));

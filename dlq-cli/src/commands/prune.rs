@@ -96,7 +96,12 @@ fn say(context: &Context, store: &Store, report: &PruneReport, is_dry: bool) -> 
         }));
     }
     let done = if is_dry { "would be deleted" } else { "deleted" };
+    let total = counted(report.total(), "closed letter");
+    if !is_dry {
+        // Which ones was said before.
+        return print(&format!("{total} {done}"));
+    }
     let shown = lines(report);
     let shown = if shown.is_empty() { shown } else { format!("\n{shown}") };
-    print(&format!("store: {}{shown}\n{} {done}", store.shown(), counted(report.total(), "closed letter")))
+    print(&format!("store: {}{shown}\n{total} {done}", store.shown()))
 }

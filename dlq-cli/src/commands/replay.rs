@@ -2,13 +2,13 @@
 
 use retry_runtime::dead_letter::{
     Aggregate, Filter, GroupKey, Handlers, ItemOutcome, LetterState, Operation, OperationOptions, OperationRequest,
-    OperationStatus, Plan, Steer, Verb,
+    OperationStatus, Plan, Prospect, Steer, Verb,
 };
 use serde_json::json;
 
 use super::by::ByArgs;
 use super::context::{ChangeArgs, Context, aside, print, print_json};
-use super::operate::{self, Running, members, must_be_said, nothing};
+use super::operate::{self, Running, left_out, members, must_be_said, nothing, take_back};
 use super::ops;
 use super::table::{counted, matching};
 use crate::exit::{Exit, Failure};
@@ -76,7 +76,8 @@ struct CareArgs {
     /// Leave letters out whose failure was permanent
     #[arg(long)]
     exclude_permanent: bool,
-    /// Also letters that a server asked to leave alone for longer, and those whose payload was altered
+    /// Also letters that a server asked to leave alone for longer, and those whose payload was redacted when it was stored;
+    /// permanent failures are taken without it
     #[arg(long)]
     force: bool,
 }
@@ -111,15 +112,19 @@ pub(super) async fn run(context: &Context, args: ReplayArgs) -> Result<Exit, Fai
     let store = context.open(Access::Write)?;
     let meant = args.filter.meant(&store, store.facts().await?.now).await?;
     must_be_said(&meant)?;
+    take_back(&store, &args.change).await?;
     let filter = members(&store, &meant, Verb::Replay.states()).await?;
     let request = OperationRequest::new(Verb::Replay, filter).with(args.care.options());
     request.members().map_err(|wrong| Failure::usage(wrong.to_string()))?;
     let plan = store.plan(request.clone()).await?;
     if plan.matched == 0 {
-        return nothing(context, &store, &request);
+        return nothing(context, &store, &request).await;
     }
     if !context.json {
         aside(&format!("store: {}\n{}", store.shown(), text::line(&plan.to_string())));
+        for other in left_out(&store, &request).await? {
+            aside(&other);
+        }
     }
     let by = means.as_ref().map_or_else(|| "the application's own workers".to_owned(), Means::said);
     let what = format!("replay {} by {by}", counted(plan.matched, "letter"));
@@ -156,10 +161,11 @@ fn enqueued(context: &Context, store: &Store, operation: &Operation) -> Result<E
         }))?;
     } else {
         print(&format!(
-            "store: {}\nreplay {}: {} waiting for a worker of the application\nhow it goes: dlq ops show {}",
+            "store: {}\nreplay {}: {} waiting for a worker\n{}\nhow it goes: dlq ops show {}",
             store.shown(),
             operation.id,
             counted(operation.counts.total(), "letter"),
+            ops::way_on(operation, operation.updated_at).unwrap_or_default(),
             operation.id
         ))?;
     }
@@ -210,7 +216,24 @@ async fn dry(context: &Context, args: &ReplayArgs) -> Result<Exit, Failure> {
         }))?;
         return Ok(Exit::DONE);
     }
-    print(&dry_page(&store, &plan, parked, &kinds, &meant.filter))?;
+    let mut page = dry_page(&store, &plan, parked, &kinds, &meant.filter);
+    if plan.under_way > 0 {
+        let expired = operate::leases_over(&store, &meant.filter, now).await?;
+        if expired > 0 {
+            page = format!(
+                "{page}\n{} under way of whoever is gone (lease over): for real, taken back first",
+                counted(expired, "letter")
+            );
+        }
+    }
+    if plan.matched == 0 {
+        let others = left_out(&store, &OperationRequest::new(Verb::Replay, filter)).await?;
+        if !meant.filter.ids.is_empty() && !others.is_empty() {
+            return Err(Failure::failed(others.join("\n")));
+        }
+        page.extend(others.iter().map(|other| format!("\n{other}")));
+    }
+    print(&page)?;
     Ok(Exit::DONE)
 }
 
@@ -236,6 +259,9 @@ fn dry_page(
         format!("dry run: {}, nothing was changed", matching(plan.matched, parked)),
         text::lines(&plan.to_string().replace("; ", "\n  ").replacen("", "  ", 1)),
     ];
+    if plan.groups.iter().any(|group| group.prospect == Prospect::Permanent) {
+        out.push("  (permanent ones are replayed too; --exclude-permanent leaves them out)".to_owned());
+    }
     for group in kinds.iter().take(10) {
         let name = |at: usize| group.keys.get(at).map(|key| text::cut(key, 60)).unwrap_or_default();
         out.push(format!("{:>6}  {}  of {}", group.letters, name(1), name(0)));

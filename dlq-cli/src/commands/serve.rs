@@ -4,8 +4,10 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use retry_runtime::dead_letter::OperationRunner;
+use retry_runtime::dead_letter::{Operation, OperationRunner, Verb};
+use retry_runtime::error::{StoreError, StoreErrorKind};
 
 use super::by::ByArgs;
 use super::context::{ChangeArgs, Context, aside, host, print};
@@ -69,6 +71,7 @@ pub(super) async fn run(context: &Context, args: ServeArgs) -> Result<Exit, Fail
     if !args.host.is_empty() {
         dashboard = dashboard.hosts(args.host);
     }
+    let taking = take_waiting(store.clone(), means.clone());
     if let Some(means) = means {
         dashboard = dashboard.means(by_itself(&store, means));
     }
@@ -76,8 +79,11 @@ pub(super) async fn run(context: &Context, args: ServeArgs) -> Result<Exit, Fail
     let may = if args.allow_actions { "actions are allowed" } else { "it only reads: --allow-actions lets it act" };
     // On stdout, flushed: a script waits for it.
     print(&format!("store: {}\nhttp://{}/ ({may}; Ctrl-C ends)", store.shown(), listening.address()))?;
-    listening.run(interrupted()).await;
-    store.close(std::time::Duration::from_secs(10)).await;
+    tokio::select! {
+        () = listening.run(interrupted()) => {}
+        () = taking => {}
+    }
+    store.close(Duration::from_secs(10)).await;
     Ok(Exit::DONE)
 }
 
@@ -85,19 +91,41 @@ pub(super) async fn run(context: &Context, args: ServeArgs) -> Result<Exit, Fail
 fn by_itself(store: &Store, means: Means) -> ByWhom {
     let said = format!("by {}", means.said());
     let store = store.clone();
-    ByWhom::own(said, move |op_id| {
-        let (store, means) = (store.clone(), means.clone());
-        Box::pin(async move {
-            let handlers = means.handlers(&store, true).await.map_err(|failure| {
-                retry_runtime::error::StoreError::new(
-                    retry_runtime::error::StoreErrorKind::Unavailable,
-                    failure.to_string(),
-                )
-            })?;
-            let name = format!("dlq serve@{}:{}", host(), std::process::id());
-            OperationRunner::new(store.all()).handlers(handlers).name(name).run(op_id).await
-        })
-    })
+    ByWhom::own(said, move |op_id| Box::pin(run_here(store.clone(), means.clone(), op_id)))
+}
+
+async fn run_here(store: Store, means: Means, op_id: String) -> Result<Operation, StoreError> {
+    let handlers = means
+        .handlers(&store, true)
+        .await
+        .map_err(|failure| StoreError::new(StoreErrorKind::Unavailable, failure.to_string()))?;
+    let name = format!("dlq serve@{}:{}", host(), std::process::id());
+    OperationRunner::new(store.all()).handlers(handlers).name(name).run(op_id).await
+}
+
+/// It looks for work so often.
+const LOOKS: Duration = Duration::from_secs(2);
+
+/// Does replays that wait for a worker, as an application's workers would: those that were started elsewhere, let go on by
+/// hand, or left by a runner that is gone. Those that are started here begin at once, and are not waited for.
+async fn take_waiting(store: Store, means: Option<Means>) {
+    let Some(means) = means else { return std::future::pending().await };
+    loop {
+        tokio::time::sleep(LOOKS).await;
+        let Ok(facts) = store.facts().await else { continue };
+        let is_left = |operation: &Operation| {
+            operation.verb == Verb::Replay
+                && facts.now.duration_since(operation.updated_at).unwrap_or_default() >= LOOKS
+        };
+        let waiting = store.waiting(20).await.unwrap_or_default();
+        for operation in waiting.into_iter().filter(is_left) {
+            // Another one may be quicker, and a failure is in the operation's own note.
+            let done = run_here(store.clone(), means.clone(), operation.id.clone()).await;
+            if let Some(error) = done.err().filter(|error| error.kind() != StoreErrorKind::Conflict) {
+                aside(&format!("operation {}: {}", operation.id, text::line(&error.to_string())));
+            }
+        }
+    }
 }
 
 fn token(name: &str, args: &ServeArgs) -> Result<Exit, Failure> {

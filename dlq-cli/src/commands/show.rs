@@ -6,6 +6,7 @@ use retry_runtime::dead_letter::{EventQuery, EventRecord, HistoryEntry, LetterDe
 use serde_json::json;
 
 use super::context::{Context, print, print_json};
+use super::list::class_before;
 use super::table::{BOLD, bytes, counted, styled};
 use crate::exit::{Exit, Failure};
 use crate::filters::one;
@@ -84,6 +85,9 @@ fn page(detail: &LetterDetail, revisions: &[Revision], events: &[EventRecord], r
             text::some_lines(&row.error_message, 4_096, 20)
         ),
     );
+    if let Some(before) = class_before(row, &detail.history) {
+        fact("was", format!("{} until a replay failed otherwise", text::line(&before)));
+    }
     if !row.error_type.is_empty() {
         fact("type", text::line(&row.error_type));
     }
@@ -91,7 +95,7 @@ fn page(detail: &LetterDetail, revisions: &[Revision], events: &[EventRecord], r
     fact(
         "counts",
         format!(
-            "{}, {}, {} of {} replays failed, {} died",
+            "{}, {}, {} of {} replays used, {} died",
             counted(row.attempts, "attempt"),
             counted(row.parkings, "parking"),
             row.replays,
@@ -140,7 +144,7 @@ fn page(detail: &LetterDetail, revisions: &[Revision], events: &[EventRecord], r
 fn payload(detail: &LetterDetail, raw: bool) -> String {
     let row = &detail.row;
     let altered = if row.payload_altered {
-        ", altered by a rule when it was stored: replays skip it until it is edited"
+        ", redacted by a rule when it was stored: replays skip it until it is edited"
     } else {
         ""
     };

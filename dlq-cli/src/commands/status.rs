@@ -1,12 +1,15 @@
 //! `dlq` alone: the first page, for somebody who was just woken.
 
-use retry_runtime::dead_letter::{FileRole, OperationStatus, Severity};
+use std::time::SystemTime;
+
+use retry_runtime::dead_letter::{FileRole, Operation, OperationStatus, Severity};
 use serde_json::json;
 
 use super::context::{Context, print, print_json};
+use super::ops::way_on;
 use super::table::{self, BAD, BOLD, CAREFUL, DIM, GOOD, bytes, counted, sparkline, styled};
 use crate::exit::{Exit, Failure};
-use crate::status::{Arriving, Status, act};
+use crate::status::{Arriving, Status};
 use crate::stores::Access;
 use crate::{documents, text, times};
 
@@ -69,7 +72,7 @@ fn owed(status: &Status) -> Vec<String> {
         lines.push(format!("{n:>6}  {}", text::line(class)));
     }
     if classes.len() > 5 {
-        lines.push(format!("        and {} classes more: dlq summary", classes.len() - 5));
+        lines.push(format!("        and {} more: dlq summary", counted(classes.len() as u64 - 5, "class")));
     }
     if let Some(row) = &status.longest_unseen {
         let (first, last) = (times::ago(row.first_seen, status.now()), times::ago(row.last_seen, status.now()));
@@ -100,25 +103,31 @@ fn new(status: &Status) -> Vec<String> {
         lines.push("no failure that was not there before".to_owned());
     }
     for group in &status.new_groups {
-        lines.push(format!(
+        lines.push(fit(&format!(
             "{}, first {}: {} of {}: {}",
             counted(group.letters, "letter"),
             times::ago(group.first_seen, status.now()),
             text::cut(&group.newest.error_class, 40),
             text::cut(&group.newest.kind, 40),
-            text::cut(&group.newest.error_message, 80),
-        ));
+            text::line(&group.newest.error_message),
+        )));
     }
     lines
 }
 
 fn arriving(status: &Status) -> Vec<String> {
     let arrivals = &status.arrivals;
-    let newest = arrivals.newest.map(|at| format!("the newest failure was {}", times::ago(at, status.now())));
+    let newest = arrivals.newest.map(|at| {
+        let every = arrivals.every.map(|every| match every.as_secs() {
+            0 => ", before that several a second".to_owned(),
+            _ => format!(", before that one every {}", times::rough(every)),
+        });
+        format!("the newest parking was {}{}", times::ago(at, status.now()), every.unwrap_or_default())
+    });
     let verdict = match (arrivals.arriving(status.now()), newest) {
-        (_, None) => styled(GOOD, "nothing is owed, nothing comes"),
+        (_, None) => styled(GOOD, "no: nothing was parked yet"),
         (Arriving::Yes, Some(newest)) => styled(BAD, &format!("yes: {newest}")),
-        (Arriving::Slowing, Some(newest)) => styled(CAREFUL, &format!("not at the moment: {newest}")),
+        (Arriving::Slowing, Some(newest)) => styled(CAREFUL, &format!("it has stopped for now: {newest}")),
         (Arriving::No, Some(newest)) => styled(GOOD, &format!("it seems over: {newest}")),
     };
     vec![
@@ -135,7 +144,10 @@ fn arriving(status: &Status) -> Vec<String> {
 fn replaying(status: &Status) -> Vec<String> {
     let now = status.now();
     let mut lines = Vec::new();
-    for operation in &status.operations {
+    let paused = |operation: &&Operation| operation.status == OperationStatus::Paused;
+    let shown = status.operations.iter().filter(|operation| !paused(operation));
+    let shown = shown.chain(status.operations.iter().filter(paused).take(PAUSED));
+    for operation in shown {
         let by = match (operation.status, &operation.runner, operation.lease_until) {
             (OperationStatus::Running, Some(runner), Some(until)) if until < now => {
                 format!(
@@ -147,10 +159,22 @@ fn replaying(status: &Status) -> Vec<String> {
             (OperationStatus::Running, Some(runner), _) => {
                 format!("by {}, last step {}", text::line(runner), times::ago(operation.updated_at, now))
             }
-            (OperationStatus::Pending, ..) => "waiting for a worker".to_owned(),
+            (OperationStatus::Pending, ..) => {
+                format!(
+                    "waiting for a worker since {}",
+                    times::rough(now.duration_since(operation.updated_at).unwrap_or_default())
+                )
+            }
             _ => operation.note.as_deref().map(text::line).unwrap_or_default(),
         };
-        lines.push(format!("{} {} {}: {}; {by}", operation.verb, operation.id, operation.status, operation.counts));
+        lines.push(fit(&format!(
+            "{} {} {}: {}; {by}",
+            operation.verb, operation.id, operation.status, operation.counts
+        )));
+    }
+    let more = status.operations.iter().filter(paused).count().saturating_sub(PAUSED) as u64;
+    if more > 0 {
+        lines.push(format!("and {more} more that are paused: dlq ops"));
     }
     for row in &status.under_way {
         let lease = row.lease_until.map_or_else(String::new, |until| {
@@ -167,7 +191,7 @@ fn replaying(status: &Status) -> Vec<String> {
         ));
     }
     if status.summary.replaying > status.under_way.len() as u64 {
-        lines.push(format!("{} letters all in all: dlq list --status replaying", status.summary.replaying));
+        lines.push(format!("{} all in all: dlq list --status replaying", counted(status.summary.replaying, "letter")));
     }
     for process in &status.facts.processes {
         lines.push(format!(
@@ -194,30 +218,34 @@ fn next_hint(status: &Status) -> Vec<String> {
 }
 
 fn discard(status: &Status) -> Vec<String> {
+    let mut already = Vec::new();
+    if status.discard.discarded > 0 {
+        let n = counted(status.discard.discarded, "letter");
+        already.push(format!("{n} discarded already: dlq list --status discarded"));
+    }
     if status.discard.letters == 0 {
-        return vec!["nothing to discard".to_owned()];
+        already.insert(0, "nothing to discard".to_owned());
+        return already;
     }
     let undone = match status.discard.kept {
         Some(kept) => format!("`dlq restore` undoes it for {}, then retention deletes", times::rough(kept)),
         None => "`dlq restore` undoes it, until somebody prunes".to_owned(),
     };
-    vec![format!("would give up {}; {undone}", counted(status.discard.letters, "letter"))]
+    let mut lines = vec![format!("would give up {}; {undone}", counted(status.discard.letters, "letter"))];
+    lines.append(&mut already);
+    lines
 }
 
 fn acts(status: &Status) -> Vec<String> {
     const SHOWN: usize = 8;
-    let mut lines: Vec<String> = status
-        .acts
-        .events
-        .iter()
-        .take(SHOWN)
-        .map(|event| format!("{}  {}", times::ago(event.at, status.now()), act(event)))
-        .collect();
+    let acts = status.acts.lines();
+    let line = |(at, what): &(SystemTime, String)| fit(&format!("{:<11} {what}", times::ago(*at, status.now())));
+    let mut lines: Vec<String> = acts.iter().take(SHOWN).map(line).collect();
     if lines.is_empty() {
         lines.push("nobody did anything by hand".to_owned());
     }
-    if status.acts.events.len() > SHOWN {
-        lines.push(format!("and {} more: dlq audit", status.acts.events.len() - SHOWN));
+    if acts.len() > SHOWN {
+        lines.push(format!("and {} more: dlq audit --by-hand", acts.len() - SHOWN));
     }
     let hour_ago = status.now().checked_sub(std::time::Duration::from_secs(3_600));
     if hour_ago.is_some_and(|at| status.acts.back_to > at) {
@@ -231,11 +259,11 @@ fn acts(status: &Status) -> Vec<String> {
 
 fn files(status: &Status) -> Vec<String> {
     let mut line = vec![format!("database {}", bytes(status.bytes(FileRole::Database)))];
-    for (role, what) in [(FileRole::Log, "log"), (FileRole::Payloads, "payload files")] {
-        if status.bytes(role) > 0 {
-            line.push(format!("{what} {}", bytes(status.bytes(role))));
-        }
+    line.push(format!("log {}", bytes(status.bytes(FileRole::Log))));
+    if status.bytes(FileRole::Payloads) > 0 {
+        line.push(format!("payload files {}", bytes(status.bytes(FileRole::Payloads))));
     }
+    line.push(format!("spilled {}", status.summary.spilled));
     if let Some(free) = status.facts.free_bytes {
         line.push(format!("{} free on the disk", bytes(free)));
     }
@@ -276,7 +304,7 @@ fn writers(status: &Status) -> Vec<String> {
         }
     }
     let said: Vec<String> = versions.iter().take(6).map(|(name, n)| format!("{} ({n})", text::line(name))).collect();
-    vec![format!("{} of the newest letters", said.join(", "))]
+    vec![format!("{} of the newest parkings", said.join(", "))]
 }
 
 fn health(status: &Status) -> Vec<String> {
@@ -301,6 +329,17 @@ fn health(status: &Status) -> Vec<String> {
 /// The two commands to type next.
 fn next(status: &Status) -> Vec<String> {
     let summary = &status.summary;
+    let now = status.now();
+    // What stands still comes first: nobody else will see to it.
+    let mut stuck: Vec<String> =
+        status.operations.iter().filter_map(|operation| way_on(operation, now)).take(2).map(|way| fit(&way)).collect();
+    let leases = status.under_way.iter().filter(|row| row.is_expired(now));
+    if let Some(row) = leases.take(1).next() {
+        stuck.push(format!(
+            "dlq release {}    its lease is over: whoever replayed it is gone",
+            text::cut(&row.job_id, 60)
+        ));
+    }
     let advice: [&str; 2] = if summary.owed() == 0 && summary.spilled > 0 {
         [
             "dlq import --spill        take in what waits in spill files",
@@ -322,10 +361,13 @@ fn next(status: &Status) -> Vec<String> {
             "dlq replay --all          what a replay would do; changes nothing",
         ]
     };
-    advice.into_iter().map(table_line).collect()
+    stuck.into_iter().chain(advice.into_iter().map(fit)).collect()
 }
 
-fn table_line(line: &str) -> String {
-    let most = table::width().saturating_sub(12);
-    line.chars().take(most).collect()
+/// So many paused operations are told.
+const PAUSED: usize = 3;
+
+/// In one line beside a title.
+fn fit(line: &str) -> String {
+    text::cut(line, table::width().saturating_sub(12))
 }

@@ -29,7 +29,7 @@ pub(crate) struct TailArgs {
 pub(super) async fn run(context: &Context, args: TailArgs) -> Result<Exit, Failure> {
     let store = context.open(Access::Read)?;
     let now = store.facts().await?.now;
-    let meant = args.filter.meant(&store, now).await?;
+    let meant = args.filter.meant_later(&store, now).await?;
     if !context.json {
         aside(&format!("store: {}  (Ctrl-C ends)", store.shown()));
     }

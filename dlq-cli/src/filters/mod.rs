@@ -3,6 +3,7 @@
 //! All three become pairs of a key and a value, and [`parse`] makes a [`Filter`] of them. Keys are the long names of the
 //! options: `kind`, `class`, `error-class`, `group`, `model`, `job`, `verdict`, `status`, `since`, `until`, `id`, `limit`, `all`.
 
+mod known;
 mod written;
 
 use std::time::SystemTime;
@@ -49,7 +50,7 @@ pub struct FilterArgs {
     /// Only of these error classes, for example permanent:403
     #[arg(long, value_name = "CLASS")]
     pub error_class: Vec<String>,
-    /// Only of these failure groups, as `dlq groups` names them
+    /// Only of these failure groups, as `dlq groups` names them, or the beginning where it is unique
     #[arg(long, value_name = "GROUP")]
     pub group: Vec<String>,
     /// Only with these labels: what the program calls the model
@@ -61,7 +62,8 @@ pub struct FilterArgs {
     /// Only where the newest failure was judged so: retryable, permanent, gone, unknown
     #[arg(long, value_name = "VERDICT", value_delimiter = ',')]
     pub verdict: Vec<String>,
-    /// Only in these states: parked, replaying, abandoned, recovered, discarded; or owed for the first three
+    /// Only in these states, one or several with commas: parked, replaying, abandoned, recovered, discarded; or owed for the
+    /// first three
     #[arg(long, value_name = "STATE", value_delimiter = ',')]
     pub status: Vec<String>,
     /// Last seen then or later: 2h (ago), 2026-11-30, 2026-11-30T14:20Z
@@ -120,11 +122,20 @@ impl FilterArgs {
         pairs
     }
 
-    /// Understands the options, and finds the letters of `--id`.
+    /// Understands the options, and finds the letters of `--id` and the groups of `--group`.
     ///
     /// # Errors
-    /// Wrong usage for what is not understood; a failure for an id that means none, or several.
+    /// Wrong usage for what is not understood; a failure for an id that means none, or several, and for a name that no letter
+    /// has.
     pub async fn meant(&self, store: &Store, now: SystemTime) -> Result<Meant, Failure> {
+        known::named(store, self.meant_later(store, now).await?).await
+    }
+
+    /// The same, where letters with those names may still come.
+    ///
+    /// # Errors
+    /// As [`meant`](Self::meant), but for names.
+    pub async fn meant_later(&self, store: &Store, now: SystemTime) -> Result<Meant, Failure> {
         parse(self.pairs(), now).map_err(Failure::usage)?.resolve(store).await
     }
 }

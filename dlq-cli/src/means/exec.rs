@@ -11,6 +11,9 @@ use tokio::process::{Child, Command};
 /// So much of the end of stderr is kept as the error's text.
 const SAID: usize = 1_500;
 
+/// The type of error of what a command failed of.
+pub(crate) const BY_EXEC: &str = "dlq --exec";
+
 /// The exit status that asks for another try later (`EX_TEMPFAIL`).
 const LATER: i32 = 75;
 
@@ -60,8 +63,9 @@ impl Exec {
         // Ctrl-C in the terminal is for this command, which lets jobs under way end.
         #[cfg(unix)]
         command.process_group(0);
-        let mut child =
-            command.spawn().map_err(|error| ReplayError::stop(format!("cannot run `{program}`: {error}")))?;
+        let mut child = command
+            .spawn()
+            .map_err(|error| ReplayError::stop(format!("cannot run `{program}`: {error}{}", shell(program))))?;
         match tokio::time::timeout(self.timeout, attend(&mut child, job.json().unwrap_or_default())).await {
             Ok((status, said)) => judge(status, &said),
             Err(_) => {
@@ -72,6 +76,12 @@ impl Exec {
             }
         }
     }
+}
+
+/// A line for a shell was meant as one.
+fn shell(program: &str) -> &'static str {
+    let is_line = program.contains(|c: char| c.is_whitespace() || ";|&<>$`".contains(c));
+    if is_line { "; no shell is asked: for a line of one say --exec sh -c '...'" } else { "" }
 }
 
 /// A variable cannot hold what the system ends its text by.
@@ -136,7 +146,7 @@ async fn end_of(mut stream: impl AsyncRead + Unpin) -> Vec<u8> {
 fn failure(class: &str, message: &str) -> Failure {
     let mut failure = Failure::new(StopReason::Unknown, Disposition::Unknown, message);
     failure.class = Some(class.to_owned());
-    failure.error_type = "dlq --exec".into();
+    failure.error_type = BY_EXEC.into();
     failure
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use retry_runtime::dead_letter::{Aggregate, BoxFuture, Filter, GroupKey, Handlers, ReplayError, ReplayJob};
 
+pub(crate) use exec::BY_EXEC;
 pub use exec::Exec;
 pub use http::Http;
 

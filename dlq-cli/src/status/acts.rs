@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use retry_runtime::dead_letter::{DeadLetterStore, EventQuery, EventRecord};
+use retry_runtime::dead_letter::{BulkOperations, DeadLetterStore, EventQuery, EventRecord, Operation};
 use retry_runtime::error::StoreError;
 
 use crate::text;
@@ -11,12 +11,17 @@ use crate::text;
 const LOOK_AT: usize = 5_000;
 const PAGE: u32 = 500;
 
+/// So many bulk operations are told as they stand.
+const OPERATIONS: usize = 20;
+
 /// What people did since a moment, the newest first.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Acts {
     /// The acts. Those on single letters that belong to one bulk operation are left out: the operation is there.
     pub events: Vec<EventRecord>,
+    /// The bulk operations among them as they stand, those of the newest acts.
+    pub operations: Vec<Operation>,
     /// Back to here everything was looked at; later than the moment asked for where the store wrote too many events.
     pub back_to: SystemTime,
 }
@@ -26,19 +31,35 @@ impl Acts {
     ///
     /// # Errors
     /// [`StoreError`] where it cannot be read.
-    pub async fn since<S: DeadLetterStore + ?Sized>(store: &S, since: SystemTime) -> Result<Self, StoreError> {
-        let mut acts = Self { events: Vec::new(), back_to: since };
+    pub async fn since<S: BulkOperations + DeadLetterStore + ?Sized>(
+        store: &S,
+        since: SystemTime,
+    ) -> Result<Self, StoreError> {
+        let mut acts = Self { events: Vec::new(), operations: Vec::new(), back_to: since };
+        acts.look(store, since).await?;
+        let mut known: Vec<&str> = Vec::new();
+        for id in acts.events.iter().filter_map(|event| event.operation.as_deref()) {
+            if known.len() < OPERATIONS && !known.contains(&id) {
+                known.push(id);
+                acts.operations.extend(store.operation(id.to_owned()).await?);
+            }
+        }
+        Ok(acts)
+    }
+
+    async fn look<S: DeadLetterStore + ?Sized>(&mut self, store: &S, since: SystemTime) -> Result<(), StoreError> {
+        let acts = self;
         let (mut after, mut looked_at) = (None, 0);
         loop {
             let page = store.events(EventQuery::all().limit(PAGE).after(after)).await?;
             for event in page.events {
                 if event.at < since {
-                    return Ok(acts);
+                    return Ok(());
                 }
                 looked_at += 1;
                 if looked_at >= LOOK_AT {
                     acts.back_to = event.at;
-                    return Ok(acts);
+                    return Ok(());
                 }
                 if is_by_hand(&event) {
                     acts.events.push(event);
@@ -46,9 +67,34 @@ impl Acts {
             }
             after = page.next;
             if after.is_none() {
-                return Ok(acts);
+                return Ok(());
             }
         }
+    }
+
+    /// One line for each thing that was done, the newest first: an operation once, by whom, and how it went.
+    pub fn lines(&self) -> Vec<(SystemTime, String)> {
+        let mut told: Vec<&str> = Vec::new();
+        let mut lines = Vec::new();
+        for event in &self.events {
+            let of_operation = event.operation.as_deref().filter(|_| event.letter_id.is_none());
+            let operation = of_operation.and_then(|id| self.operations.iter().find(|operation| operation.id == id));
+            let Some(operation) = operation else {
+                lines.push((event.at, said(event)));
+                continue;
+            };
+            if told.contains(&operation.id.as_str()) {
+                continue;
+            }
+            told.push(&operation.id);
+            let line = format!("{} {} by {}", operation.verb, operation.id, text::line(&operation.actor.name));
+            let why = match operation.actor.reason.as_str() {
+                "" => String::new(),
+                reason => format!(" ({})", text::line(reason)),
+            };
+            lines.push((event.at, format!("{line}{why}: {}, {}", operation.status, operation.counts)));
+        }
+        lines
     }
 }
 

@@ -5,18 +5,21 @@ mod acts;
 use std::time::{Duration, SystemTime};
 
 use retry_runtime::dead_letter::{
-    ArrivalKey, Arrivals, Bucket, Checkup, EventRecord, FailureGroups, FileRole, Filter, Finding, GroupOrder,
-    GroupsRequest, LetterRow, LetterState, Operation, OperationStatus, Order, PageRequest, StoreFacts, Summary, Trend,
+    ArrivalKey, Arrivals, Bucket, Checkup, EventRecord, FailureGroup, FailureGroups, FileRole, Filter, Finding,
+    GroupOrder, GroupsRequest, LetterRow, LetterState, Operation, OperationStatus, Order, PageRequest, StoreFacts,
+    Summary, Trend,
 };
 use retry_runtime::error::StoreError;
 
 pub use acts::{Acts, is_by_hand};
 
+use crate::means::BY_EXEC;
 use crate::stores::Store;
 
 /// How many letters under way, operations and new groups are told.
 pub const TOLD: u32 = 10;
 
+const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3_600);
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -64,17 +67,19 @@ pub struct ArrivalFacts {
     pub last_hours: u64,
     /// Parkings in the same two hours of each of the last 7 days, yesterday first.
     pub same_hours: Vec<u64>,
-    /// The newest failure of a letter that is owed.
+    /// The newest failure that parked a letter; failed replays are none.
     pub newest: Option<SystemTime>,
+    /// What usually lies between two of the newest 20 such failures: the middle of their distances.
+    pub every: Option<Duration>,
 }
 
 /// Whether failures still come in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Arriving {
-    /// The newest one is no older than 15 minutes.
+    /// The newest one is no older than three times what usually lies between two, and than 2 minutes.
     Yes,
-    /// The newest one is older than 15 minutes, and no older than 6 hours.
+    /// The newest one is older than that, and no older than 6 hours.
     Slowing,
     /// The newest one is older.
     No,
@@ -85,7 +90,8 @@ impl ArrivalFacts {
     ///
     /// # Errors
     /// [`StoreError`] where it cannot be read.
-    pub async fn of(store: &Store, now: SystemTime, newest: Option<SystemTime>) -> Result<Self, StoreError> {
+    pub async fn of(store: &Store, facts: &StoreFacts) -> Result<Self, StoreError> {
+        let now = facts.now;
         let from = now.checked_sub(8 * DAY).unwrap_or(SystemTime::UNIX_EPOCH);
         let series = store.arrivals(Arrivals::new(ArrivalKey::All, from, now, Bucket::Hour)).await?;
         let parkings = series.iter().flat_map(|series| series.counts.iter());
@@ -102,15 +108,23 @@ impl ArrivalFacts {
             day_before: sum(this - 48, this - 25),
             last_hours: sum(this - 1, this),
             same_hours: (1..=7).map(|days| sum(this - 1 - 24 * days, this - 24 * days)).collect(),
-            newest,
+            newest: facts.newest_parkings.first().copied(),
+            every: every(&facts.newest_parkings),
         })
+    }
+
+    /// So long without a new failure, and they have stopped for now.
+    pub fn patience(&self) -> Duration {
+        // Of a single one nobody knows whether more will come.
+        let every = self.every.unwrap_or(5 * MINUTE);
+        every.saturating_mul(3).clamp(2 * MINUTE, 2 * HOUR)
     }
 
     /// Whether failures still come in, as of a moment.
     pub fn arriving(&self, now: SystemTime) -> Arriving {
         let age = self.newest.map(|at| now.duration_since(at).unwrap_or_default());
         match age {
-            Some(age) if age <= Duration::from_secs(900) => Arriving::Yes,
+            Some(age) if age <= self.patience() => Arriving::Yes,
             Some(age) if age <= 6 * HOUR => Arriving::Slowing,
             _ => Arriving::No,
         }
@@ -124,13 +138,22 @@ impl ArrivalFacts {
     }
 }
 
+/// The middle of the distances between moments, the newest first.
+fn every(moments: &[SystemTime]) -> Option<Duration> {
+    let pairs = moments.iter().zip(moments.iter().skip(1));
+    let mut between: Vec<Duration> =
+        pairs.map(|(newer, older)| newer.duration_since(*older).unwrap_or_default()).collect();
+    between.sort_unstable();
+    between.get(between.len() / 2).copied()
+}
+
 /// A failure that is new.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct NewGroup {
     /// Its fingerprint.
     pub group: String,
-    /// Letters.
+    /// Letters that are owed.
     pub letters: u64,
     /// Its first failure.
     pub first_seen: SystemTime,
@@ -144,6 +167,8 @@ pub struct NewGroup {
 pub struct DiscardFacts {
     /// Letters: parked and abandoned ones.
     pub letters: u64,
+    /// Letters that are discarded already.
+    pub discarded: u64,
     /// So long they can be restored; `None` where nothing deletes them by itself.
     pub kept: Option<Duration>,
 }
@@ -159,14 +184,17 @@ impl Status {
         let summary = store.summary().await?;
         let owed = |order| store.list(Filter::owed(), PageRequest::first(order, 1));
         let longest_unseen = owed(Order::LongestUnseenFirst).await?.rows.pop();
-        let newest = owed(Order::NewestFirst).await?.rows.pop().map(|row| row.last_seen);
         let replaying = state(LetterState::Replaying);
         let under_way = store.list(replaying, PageRequest::first(Order::LongestUnseenFirst, TOLD)).await?.rows;
-        let discard = DiscardFacts { letters: summary.total_parked() + summary.abandoned, kept: facts.discarded_kept };
+        let discard = DiscardFacts {
+            letters: summary.total_parked() + summary.abandoned,
+            discarded: store.count(state(LetterState::Discarded)).await?,
+            kept: facts.discarded_kept,
+        };
         Ok(Self {
             store: store.shown().to_owned(),
             longest_unseen,
-            arrivals: ArrivalFacts::of(store, now, newest).await?,
+            arrivals: ArrivalFacts::of(store, &facts).await?,
             new_groups: new_groups(&**store, now).await?,
             under_way,
             operations: open_operations(store).await?,
@@ -249,9 +277,11 @@ pub(crate) async fn new_groups<S: FailureGroups + ?Sized>(
     let mut whole = Filter::all();
     whole.fingerprints = seen.groups.into_iter().map(|group| group.counts.fingerprint).collect();
     let page = store.groups(GroupsRequest::new(whole).order(GroupOrder::NewestFirst).limit(100)).await?;
-    let new = page.groups.into_iter().filter(|group| group.counts.first_seen >= since);
+    // What a replay by hand failed of is nothing that came in.
+    let is_new = |group: &FailureGroup| group.counts.first_seen >= since && group.newest.error_type != BY_EXEC;
+    let new = page.groups.into_iter().filter(is_new);
     let new = new.map(|group| NewGroup {
-        letters: group.counts.letters(),
+        letters: group.counts.states.iter().filter(|(state, _)| state.is_owed()).map(|(_, n)| n).sum(),
         first_seen: group.counts.first_seen,
         group: group.counts.fingerprint,
         newest: group.newest,

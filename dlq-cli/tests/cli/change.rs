@@ -40,7 +40,7 @@ fn one_letter_is_resolved_released_and_erased() {
     let bench = Bench::with(4);
     bench.dlq(&["resolve", "page-0", "--reason", "sent by hand"]).exits(0).says("recovered").says("owed no more");
     bench.dlq(&["resolve", "page-0", "--reason", "again"]).exits(1).warns("only a parked or abandoned");
-    bench.dlq(&["restore", "--id", "page-0"]).exits(0).says("1 of 1 matching restored");
+    bench.dlq(&["restore", "--id", "page-0", "--status", "recovered"]).exits(0).says("1 of 1 matching restored");
     bench.dlq(&["release", "page-0", "--force"]).exits(1).warns("only a replaying letter");
     bench.dlq(&["erase", "page-1"]).exits(2).warns("erase 1 letter of job `page-1` for good");
     bench.dlq(&["erase", "page-1", "--yes", "--reason", "asked for"]).exits(0).says("erased: 1 letter, 1 payload");

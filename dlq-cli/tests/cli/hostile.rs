@@ -33,7 +33,7 @@ fn a_terminal_obeys_nothing() {
         bench.park(store, letter)
     });
     bench.dlq(&["resolve", &id, "--reason", HOSTILE.replace('\0', "").as_str()]).exits(0);
-    bench.dlq(&["restore", "--id", &id, "--reason", &HOSTILE.replace('\0', "")]).exits(0);
+    bench.dlq(&["restore", "--id", &id, "--status", "recovered", "--reason", &HOSTILE.replace('\0', "")]).exits(0);
     let group = bench.json(&["groups"])["groups"][0]["group"].as_str().unwrap().to_owned();
     bench.dlq(&["note", &group, &HOSTILE.replace('\0', "")]).exits(0);
     let op = bench.json(&["ops"])["operations"][0]["operation"].as_str().unwrap().to_owned();

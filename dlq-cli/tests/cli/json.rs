@@ -129,7 +129,7 @@ fn every_document_is_what_the_schema_says() {
     look("operation_document", &["ops", "pause", op]);
     look("operation_document", &["discard", "--id", "page-2"]);
     look("operation_document", &["restore", "--id", "page-2"]);
-    look("operation_document", &["discard", "--kind", "nothing"]);
+    look("operation_document", &["discard", "--since", "0s"]);
     look("ops_document", &["ops"]);
     look("members_document", &["ops", "show", op]);
     look("show_document", &["show", "page-1"]);

@@ -8,6 +8,7 @@ mod interrupt;
 mod json;
 mod look;
 mod move_letters;
+mod night;
 mod replay;
 mod serve;
 mod store;

@@ -38,6 +38,17 @@ fn the_dashboard_listens_reads_and_ends_in_order() {
     assert_eq!(super::support::bytes(&bench.db()), before);
 }
 
+// An operation that waits for a worker is done by a dashboard that has the means; one without leaves it alone.
+#[test]
+fn what_waits_for_a_worker_is_done_by_a_dashboard_with_the_means() {
+    let bench = Bench::with(3);
+    bench.dlq(&["replay", "--all", "--execute", "--enqueue"]).exits(0);
+    let (child, _) = listening(&bench, &["serve", "--listen", "127.0.0.1:0", "--allow-actions", "--exec", "true"]);
+    until("the replay", || bench.json(&["ops"])["operations"][0]["status"] == "done");
+    assert_eq!(bench.count("recovered"), 3);
+    stop(child);
+}
+
 #[test]
 fn who_is_not_let_in_sees_nothing() {
     let bench = Bench::with(1);

@@ -128,3 +128,22 @@ fn in_a_real_terminal() {
     assert_eq!(std::fs::read_to_string(bench.path("done")).unwrap(), "x\n");
     assert_eq!((bench.count("recovered"), bench.count("parked")), (1, 29));
 }
+
+// What is wrong stands on top when the editor opens again, and a short yes is one.
+#[test]
+fn an_editor_opens_again_with_what_was_wrong() {
+    let bench = Bench::with(1);
+    bench.script(
+        "editor",
+        "if test -e again; then cp \"$1\" again; echo '{\"page\":7}' > \"$1\"; else touch again; echo '{oops' > \"$1\"; fi",
+    );
+    let terminal = Terminal::new(&bench);
+    terminal.types("export EDITOR=./editor");
+    terminal.dlq("edit page-0");
+    terminal.shows("Type yes to go on:");
+    terminal.types("y");
+    let screen = terminal.ends(0);
+    assert!(screen.contains("saved as revision 2"), "{screen}");
+    let again = std::fs::read_to_string(bench.path("again")).unwrap();
+    assert!(again.starts_with("# ") && again.contains("is not JSON") && again.ends_with("\n{oops"), "{again}");
+}

@@ -61,7 +61,6 @@ fn wrong_usage_is_2() {
         &["list", "--limit", "x"],
         &["show"],
         &["resolve", "page-0"],
-        &["release", "page-0"],
         &["check"],
         &["prune"],
         &["import"],

@@ -32,8 +32,11 @@ pub struct StoreFacts {
     pub recovered_in_a_day: u64,
     /// Processes that answer for jobs in the journal. Others that use the store are not known.
     pub processes: Vec<ProcessFacts>,
-    /// Which programs, in which versions, last wrote the newest 1,000 letters, and how many of these; the most first.
+    /// Which programs, in which versions, took in the newest 1,000 parkings, and how many of these; the most first.
     pub writers: Vec<(String, u64)>,
+    /// When the newest parkings failed, at most 20, the newest first: live failures and what was imported of them, never
+    /// replays.
+    pub newest_parkings: Vec<SystemTime>,
     /// How long discarded letters are kept, where a program that has the store open deletes old ones by itself.
     pub discarded_kept: Option<Duration>,
     /// The files, each with what it is; none for a store that has none.
@@ -43,8 +46,11 @@ pub struct StoreFacts {
 }
 
 impl StoreFacts {
-    /// How many of the newest letters [`writers`](Self::writers) are asked of.
+    /// How many of the newest parkings [`writers`](Self::writers) are asked of.
     pub const NEWEST: u32 = 1_000;
+
+    /// How many [newest parkings](Self::newest_parkings) are told.
+    pub const NEWEST_TIMES: u32 = 20;
 
     /// Facts of a store with nothing in it; for stores.
     pub const fn new(now: SystemTime) -> Self {
@@ -54,6 +60,7 @@ impl StoreFacts {
             recovered_in_a_day: 0,
             processes: Vec::new(),
             writers: Vec::new(),
+            newest_parkings: Vec::new(),
             discarded_kept: None,
             files: Vec::new(),
             free_bytes: None,

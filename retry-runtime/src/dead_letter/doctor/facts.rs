@@ -56,8 +56,10 @@ impl LetterFacts {
     pub fn findings(&self, checkup: &Checkup) -> Vec<Finding> {
         let mut found = Vec::new();
         if self.lost > 0 {
-            let message =
-                format!("{} letters were lost in the last 30 days: store and spill had both failed", self.lost);
+            let message = format!(
+                "{} lost in the last 30 days: store and spill had both failed",
+                some(self.lost, "letter was", "letters were")
+            );
             found
                 .push(Finding::new(Severity::Error, "lost", message).advise(
                     "look for `LOST letter` in the programs' stderr: each line names the job; run those again",
@@ -65,14 +67,20 @@ impl LetterFacts {
         }
         found.extend(self.counted.iter().filter(|count| !count.agrees()).map(Counted::finding));
         if self.overdue > 0 {
-            let message = format!("{} letters are `replaying`, and their leases are long over", self.overdue);
+            let message = format!(
+                "{} `replaying` although the lease is long over",
+                some(self.overdue, "letter is", "letters are")
+            );
             found.push(
                 Finding::new(Severity::Warning, "overdue_leases", message)
-                    .advise("claim or reap takes them back; if they stay, no program has the store open"),
+                    .advise("whoever ran them is gone: the next real `dlq replay`, `dlq release ID`, or a program that opens the store takes them back"),
             );
         }
         if self.abandoned > 0 {
-            let message = format!("{} letters were given up after too many replays or crashes", self.abandoned);
+            let message = format!(
+                "{} given up after too many replays or crashes",
+                some(self.abandoned, "letter was", "letters were")
+            );
             found.push(
                 Finding::new(Severity::Warning, "abandoned", message)
                     .advise("look at their errors, then restore them with a grant of replays, or discard them"),
@@ -134,6 +142,11 @@ impl Counted {
             .about(state.as_str())
             .advise("the file may be damaged: back it up, run a full examination, and export what it holds")
     }
+}
+
+/// `1 letter is`, `2 letters are`.
+fn some(n: u64, one: &str, more: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { more })
 }
 
 #[cfg(test)]

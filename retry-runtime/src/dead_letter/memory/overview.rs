@@ -18,6 +18,11 @@ impl Overview for MemoryStore {
                 let is_recovered = row.state == LetterState::Recovered && row.closed_at >= Some(day_ago);
                 facts.recovered_in_a_day += u64::from(is_recovered);
             }
+            let parkings = state.letters.values().flat_map(|stored| stored.parkings.iter());
+            let mut times: Vec<_> = parkings.map(|parking| (parking.park_id, parking.failed_at)).collect();
+            times.sort_unstable_by(|a, b| b.cmp(a));
+            times.truncate(StoreFacts::NEWEST_TIMES as usize);
+            facts.newest_parkings = times.into_iter().map(|(_, at)| at).collect();
             let newest = state.letters.len().min(StoreFacts::NEWEST as usize) as u64;
             if newest > 0 {
                 facts.writers.push((format!("memory@{}", env!("CARGO_PKG_VERSION")), newest));

@@ -1,6 +1,6 @@
 //! The store as a whole.
 
-use super::support::{Bench, Check, actor, checks, demand, done, letter, same, seconds};
+use super::support::{Bench, Check, actor, checks, demand, done, failure, letter, same, seconds};
 use crate::dead_letter::{DeadLetterStore, LetterRow, Overview, ReplayOutcome, StoreFacts, whole_millis};
 
 pub(super) fn checks<S: DeadLetterStore + Overview>() -> Vec<Check<Bench<S>>> {
@@ -9,6 +9,7 @@ pub(super) fn checks<S: DeadLetterStore + Overview>() -> Vec<Check<Bench<S>>> {
         "D12" the_next_hint_is_the_earliest_one_ahead,
         "S1" the_recovered_of_a_day_are_those_closed_in_it,
         "S7" who_wrote_the_newest_letters_is_said,
+        "S7" what_arrives_is_what_is_parked,
         "D2" a_text_means_a_letter_then_a_job_then_what_begins_so,
     ]
 }
@@ -63,6 +64,26 @@ fn who_wrote_the_newest_letters_is_said<S: DeadLetterStore + Overview>(bench: &B
     let versioned = |(name, _): &(String, u64)| name.rsplit_once('@').is_some_and(|(_, version)| !version.is_empty());
     demand!(writers.iter().all(versioned), "no version in {writers:?}");
     Ok(())
+}
+
+fn what_arrives_is_what_is_parked<S: DeadLetterStore + Overview>(bench: &Bench<S>) -> Result<(), String> {
+    let came = || facts(bench).map(|facts| facts.newest_parkings);
+    same("in an empty store", came()?, Vec::new())?;
+    let first = bench.time.now();
+    let id = bench.park(letter("first", first))?;
+    bench.time.advance(seconds(60));
+    let second = bench.time.now();
+    bench.park(letter("second", second))?;
+    bench.time.advance(seconds(60));
+    bench.replay(&id, ReplayOutcome::Failed(failure()))?;
+    same("after a replay that failed", came()?, vec![whole_millis(second), whole_millis(first)])?;
+    let third = bench.time.now();
+    bench.park(letter("first", third))?;
+    same("a job that failed again", came()?.first().copied(), Some(whole_millis(third)))?;
+    for nth in 0..StoreFacts::NEWEST_TIMES {
+        bench.park_job(&format!("more-{nth}"))?;
+    }
+    same("no more than asked for", came()?.len(), StoreFacts::NEWEST_TIMES as usize)
 }
 
 fn jobs(found: &[LetterRow]) -> Vec<&str> {
