@@ -1,10 +1,11 @@
 //! Instructions by callgrind, through gungraun: its own process for each case.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use retry_benches::cases::{Scenario, cases};
-use retry_benches::figures::{output, root};
+use retry_benches::figures::{output, root, target};
 use serde_json::Value;
 
 /// What one loop cost in one scenario.
@@ -13,7 +14,7 @@ pub(super) struct Counted {
     pub(super) contender: &'static str,
     pub(super) instructions: f64,
     /// callgrind's own file about it
-    out: String,
+    out: PathBuf,
 }
 
 /// Runs everybody in these scenarios.
@@ -39,7 +40,10 @@ pub(super) fn count(profile: &str, scenarios: &[Scenario]) -> Vec<Counted> {
                 found.iter().find(|summary| summary["id"] == *id && summary["function_name"] == scenario.function());
             let summary = summary.unwrap_or_else(|| panic!("no {id} of {scenario:?} in\n{text}"));
             let instructions = instructions(summary).unwrap_or_else(|| panic!("no instructions in\n{summary}"));
-            let out = summary["profiles"][0]["out_paths"][0].as_str().unwrap_or_default().to_owned();
+            // the summary tells where callgrind wrote it, and gungraun moves it here
+            let name = format!("{}.{id}", scenario.function());
+            let out =
+                target().join("gungraun/retry-benches/counts/loops").join(&name).join(format!("callgrind.{name}.out"));
             all.push(Counted { scenario: *scenario, contender: case.contender, instructions, out });
         }
     }
@@ -56,10 +60,12 @@ fn instructions(summary: &Value) -> Option<f64> {
 impl Counted {
     /// The instructions of each function by itself, as far as the compiler left it a function.
     pub(super) fn profile(&self) -> BTreeMap<String, f64> {
-        functions(&output(
-            "callgrind_annotate",
-            &["--auto=no", "--show=Ir", "--threshold=100", "--show-percs=no", &self.out],
-        ))
+        let out = self.out.to_str().unwrap();
+        let options = ["--auto=no", "--show=Ir", "--threshold=100", "--show-percs=no", out];
+        let functions = functions(&output("callgrind_annotate", &options));
+        let sum: f64 = functions.values().sum();
+        assert!((sum - self.instructions).abs() < 1.0, "{} instructions, and {sum} in {out}", self.instructions);
+        functions
     }
 }
 
