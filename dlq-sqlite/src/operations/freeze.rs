@@ -95,8 +95,8 @@ pub(crate) fn start(
     failpoints::hit("operation.start.between")?;
     let members = freeze(tx, &id, filter)?;
     made.counts.add(ItemOutcome::Pending, members);
-    let what = format!("{} of {members} letter{}", made.verb, if members == 1 { "" } else { "s" });
-    event(tx.in_operation(Some(&id)), None, "operation_started", Some(actor), (None, None), &what)?;
+    let detail = format!("{} of {members} letter{}", made.verb, if members == 1 { "" } else { "s" });
+    event(tx.in_operation(Some(&id)), None, "operation_started", Some(actor), (None, None), &detail)?;
     Ok(made)
 }
 

@@ -124,8 +124,8 @@ impl State {
             Operation::new(&id, request.verb, filter, request.options.clone(), actor, self.last_seq, now);
         operation.counts.add(ItemOutcome::Pending, items.len() as u64);
         let ending = if items.len() == 1 { "" } else { "s" };
-        let what = format!("{} of {} letter{ending}", operation.verb, items.len());
-        self.happened_to(&id, "operation_started", &operation.actor, &what, now);
+        let detail = format!("{} of {} letter{ending}", operation.verb, items.len());
+        self.happened_to(&id, "operation_started", &operation.actor, &detail, now);
         let pending = items.keys().copied().collect();
         self.operations.all.insert(id, Kept { operation: operation.clone(), items, pending });
         Ok(operation)
